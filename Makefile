@@ -1,0 +1,157 @@
+# ckv: a compressed, compact key/value type for Redis. `make help` lists the targets.
+
+CC           = gcc
+CLANG        = clang
+PYTHON       = python3
+REDIS_SERVER = redis-server
+PREFIX       = /usr
+PORT         = 6379
+N            =
+DATA         =
+FUZZ_SECONDS = 60
+PYTEST_ARGS  =
+
+# Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
+SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie valkey-8.1=valkey/trixie valkey-9=valkey/sid
+
+export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE
+
+# What may be added to (CFLAGS, LDFLAGS) and what must be there. An include path of ours comes last:
+# a redismodule.h of the system is preferred, REDISMODULE_INCLUDE=<dir> comes before both.
+CFLAGS    = -O3 -g
+WARNINGS  = -Wall -Wextra -Werror
+INCLUDES  = -Imodule $(if $(REDISMODULE_INCLUDE),-I$(REDISMODULE_INCLUDE)) -idirafter build/deps/include
+ALL_FLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
+SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+LIBS      = -lzstd -lpthread -lm
+
+MODULE_C  = $(wildcard module/*.c module/core/*.c)
+CORE_C    = $(wildcard module/core/*.c)
+UNIT_C    = $(wildcard tests/unit/test_*.c)
+FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
+CODEC_C   = $(wildcard bench/codec/*.c)
+LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/codec/*.[ch])
+
+MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
+ASAN_O    = $(CORE_C:%.c=build/asan/%.o)
+FUZZ_O    = $(CORE_C:%.c=build/fuzz/%.o)
+CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
+UNIT      = $(UNIT_C:%.c=build/asan/%)
+FUZZ      = $(FUZZ_C:%.c=build/fuzz/%)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+.PHONY: all help setup demo test unit fuzz fuzz-short integration lint run install bench-codec \
+        bench-throughput servers test-servers clean distclean \
+        setup-build setup-server setup-python setup-fuzz setup-lint
+
+all: build/ckv.so ## build the module, build/ckv.so (the default)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@echo
+	@echo "Variables: N=<records> DATA=<file> (demo)  PORT=<port> (run)  REDISMODULE_INCLUDE=<dir>"
+	@echo "           REDIS_SERVER=<binary>  FUZZ_SECONDS=<s>  PYTEST_ARGS='-k expire'  DESTDIR=<dir>"
+
+setup: ## install what is missing to build and to test (apt, .venv, redismodule.h)
+	@scripts/setup.sh all
+
+# Each asks the script, which takes a moment when nothing is missing. Used as order-only
+# prerequisites, so that nothing is rebuilt because of them.
+setup-build setup-server setup-python setup-fuzz setup-lint:
+	@scripts/setup.sh $(@:setup-%=%)
+
+# --- the module -----------------------------------------------------------------------------------
+
+build/ckv.so: $(MODULE_O)
+	$(CC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-z,defs -o $@ $^ $(LIBS)
+
+# RedisModule_OnLoad is the one symbol to be seen from outside; it says so in its source.
+build/release/%.o: %.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
+
+run: build/ckv.so | setup-server ## a redis-server with the module in the foreground, PORT=6379
+	$(REDIS_SERVER) --port $(PORT) --bind 127.0.0.1 --save "" --loadmodule $(CURDIR)/build/ckv.so
+
+install: build/ckv.so ## put the module into $(DESTDIR)/usr/lib/redis/modules
+	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules
+	install -m 644 build/ckv.so $(DESTDIR)$(PREFIX)/lib/redis/modules/ckv.so
+
+# --- tests ----------------------------------------------------------------------------------------
+
+test: unit fuzz-short integration ## every test
+
+# Each test is a program, built with AddressSanitizer and UBSan.
+unit: $(UNIT) ## the C tests of module/core
+	@for test in $(UNIT); do echo "== $$test"; $$test || exit 1; done
+
+build/asan/%.o: %.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(CC) $(ALL_FLAGS) $(SANITIZE) -Imodule -c -o $@ $<
+
+build/asan/tests/unit/%: build/asan/tests/unit/%.o $(ASAN_O)
+	$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+fuzz: $(FUZZ) ## every fuzz target for FUZZ_SECONDS=60
+	@for target in $(FUZZ); do scripts/fuzz.sh $$target $(FUZZ_SECONDS) || exit 1; done
+
+fuzz-short: $(FUZZ)
+	@for target in $(FUZZ); do scripts/fuzz.sh $$target 3 || exit 1; done
+
+build/fuzz/%.o: %.c Makefile | setup-build setup-fuzz
+	@mkdir -p $(@D)
+	$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -Imodule -c -o $@ $<
+
+build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
+	$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
+integration: build/ckv.so | setup-server setup-python ## the tests against a real redis-server
+	.venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
+
+lint: | setup-lint ## clang-format and cppcheck
+	clang-format --dry-run -Werror $(LINT_C)
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(filter %.c,$(LINT_C))
+
+# --- benchmarks -----------------------------------------------------------------------------------
+
+demo: build/ckv.so | setup-server ## real records as SET and as CSET side by side (N=200000 DATA=file)
+	@$(PYTHON) bench/demo.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
+	    $(if $(DATA),--data '$(DATA)') $(DEMO_ARGS)
+
+bench-throughput: build/ckv.so | setup-server ## redis-benchmark: CSET and CGET against SET and GET
+	@$(PYTHON) bench/throughput.py --redis-server $(REDIS_SERVER) $(if $(N),--requests $(N)) \
+	    $(if $(DATA),--data '$(DATA)')
+
+bench-codec: build/bench-codec ## bytes and speed of the codecs alone (DATA=file)
+	build/bench-codec $(DATA)
+
+build/bench-codec: $(CODEC_O)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# --- other servers --------------------------------------------------------------------------------
+
+servers: ## build the servers that `make test-servers` tests with, under build/servers
+	@for server in $(SERVERS); do scripts/build_server.sh $$server || exit 1; done
+
+test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers
+	@for server in $(SERVERS); do \
+	    echo "== $${server%%=*}"; \
+	    REDIS_SERVER=$(CURDIR)/build/servers/$${server%%=*}/redis-server \
+	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
+	done
+
+# --- cleaning -------------------------------------------------------------------------------------
+
+clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
+	rm -rf build/release build/asan build/fuzz build/ckv.so build/bench-codec
+	rm -rf .pytest_cache .hypothesis
+	find bench tests -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## remove that too
+	rm -rf build .venv
+
+-include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d)
+-include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d)

@@ -1,0 +1,56 @@
+/*
+ * ckv.h: what the Redis side of ckv shares.
+ *
+ * Files: load.c (start), commands.c (the table of commands), cmd_*.c (their families), keyspace.c
+ * (from a user's key to its map), maps.c (all maps there are), type.c (the data type: memory,
+ * COPY, free), rdb.c (saving and loading), train.c (learning a codec), cron.c (what happens
+ * between commands), config.c, info.c.
+ *
+ * Nothing here knows how records lie inside a map: that is core's.
+ */
+#ifndef CKV_H
+#define CKV_H
+
+#include "core/map.h"
+#include "redismodule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CKV_NAME         "ckv"
+#define CKV_VERSION      1
+#define CKV_TYPE_NAME    "ckv-map-1" /* nine characters, for ever */
+#define CKV_TYPE_VERSION 1
+#define CKV_MAP_PREFIX   "ckv:"
+
+typedef struct ckv_config {
+    long long maps, dictionary_size, compression_level, train_after;
+} ckv_config;
+
+typedef struct ckv_stats {
+    uint64_t expired, hits, misses, trainings;
+} ckv_stats;
+
+/* The one state of the module, used by the main thread only. */
+typedef struct ckv_state {
+    ckv_config config;
+    ckv_stats stats;
+    codecs codecs;
+    mem mem;
+    uint64_t secret[2]; /* of the maps that are made here */
+    RedisModuleType *type;
+    bool cluster;
+} ckv_state;
+
+extern ckv_state ckv;
+
+/* The server's clock, ms since 1970; within a command it stands still where the server can say. */
+int64_t ckv_now_ms(void);
+
+/* A clock for measuring, us. */
+uint64_t ckv_monotonic_us(void);
+
+/* RedisModule_Log with the module's name, and with no context at hand. */
+void ckv_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

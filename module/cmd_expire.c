@@ -1,0 +1,149 @@
+/* cmd_expire.c: reading and setting when a record expires, as Redis' TTL and EXPIRE families. */
+#include "commands.h"
+#include "expire_args.h"
+#include "keyspace.h"
+#include "reply.h"
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+#define REPLY_NO_RECORD (-2)
+#define REPLY_NO_EXPIRY (-1)
+
+/* Replies the expiry as `unit` says. */
+static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    int64_t reply = REPLY_NO_RECORD;
+    if (l.found) {
+        reply = map_expiry_ms(&l.pos);
+        if (reply == EXPIRY_NEVER) {
+            reply = REPLY_NO_EXPIRY;
+        } else {
+            if (!(unit & TIME_ABSOLUTE)) reply -= l.now_ms;
+            if (unit & TIME_SECONDS) reply = (reply + 500) / 1000;
+        }
+    }
+    keyspace_close(&l);
+    return RedisModule_ReplyWithLongLong(ctx, reply);
+}
+
+int cmd_cttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, TIME_SECONDS);
+}
+int cmd_cpttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, 0);
+}
+int cmd_cexpiretime(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, TIME_SECONDS | TIME_ABSOLUTE);
+}
+int cmd_cpexpiretime(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, TIME_ABSOLUTE);
+}
+
+/* ---- setting --------------------------------------------------------------------------------- */
+
+typedef struct conditions {
+    bool nx, xx, gt, lt;
+} conditions;
+
+/* False: the error is replied. */
+static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                             conditions *c) {
+    *c = (conditions){0};
+    for (int i = 3; i < argc; i++) {
+        if (arg_is(argv[i], "nx")) c->nx = true;
+        else if (arg_is(argv[i], "xx")) c->xx = true;
+        else if (arg_is(argv[i], "gt")) c->gt = true;
+        else if (arg_is(argv[i], "lt")) c->lt = true;
+        else {
+            RedisModule_ReplyWithErrorFormat
+                ? RedisModule_ReplyWithErrorFormat(ctx, "ERR Unsupported option %s",
+                                                   RedisModule_StringPtrLen(argv[i], NULL))
+                : RedisModule_ReplyWithError(ctx, "ERR Unsupported option");
+            return false;
+        }
+    }
+    if (c->nx && (c->xx || c->gt || c->lt)) {
+        RedisModule_ReplyWithError(
+            ctx, "ERR NX and XX, GT or LT options at the same time are not compatible");
+        return false;
+    }
+    if (c->gt && c->lt) {
+        RedisModule_ReplyWithError(
+            ctx, "ERR GT and LT options at the same time are not compatible");
+        return false;
+    }
+    return true;
+}
+
+/* No expiry counts as the end of time. */
+static bool met(const conditions *c, int64_t current_ms, int64_t at_ms) {
+    if (c->nx && current_ms != EXPIRY_NEVER) return false;
+    if (c->xx && current_ms == EXPIRY_NEVER) return false;
+    if (c->gt && (current_ms == EXPIRY_NEVER || at_ms <= current_ms)) return false;
+    return !(c->lt && at_ms >= current_ms);
+}
+
+/* Whether a time that has passed deletes the record here and now: on a replica, or while an AOF
+ * is read, the deletion will come as a command of its own. */
+static bool deletes_what_is_past(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    return !(flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING));
+}
+
+static bool apply_expiry(lookup *l, int64_t at_ms) {
+    if (at_ms <= l->now_ms && deletes_what_is_past(l->ctx)) {
+        keyspace_delete(l);
+        RedisModule_Replicate(l->ctx, "CDEL", "s", l->name);
+        keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "del");
+        return true;
+    }
+    if (!keyspace_set_expiry(l, at_ms)) return false;
+    RedisModule_Replicate(l->ctx, "CPEXPIREAT", "sl", l->name, (long long)at_ms);
+    keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "expire");
+    return true;
+}
+
+static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
+    if (argc < 3) return RedisModule_WrongArity(ctx);
+    conditions c;
+    int64_t at_ms;
+    if (!parse_conditions(ctx, argv, argc, &c)) return REDISMODULE_OK;
+    if (!time_read(ctx, argv[0], argv[2], unit, ckv_now_ms(), false, &at_ms)) return REDISMODULE_OK;
+    lookup l;
+    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    bool wanted = l.found && met(&c, map_expiry_ms(&l.pos), at_ms);
+    if (!wanted || apply_expiry(&l, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
+    keyspace_close(&l);
+    return REDISMODULE_OK;
+}
+
+int cmd_cexpire(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, TIME_SECONDS);
+}
+int cmd_cpexpire(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, 0);
+}
+int cmd_cexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, TIME_SECONDS | TIME_ABSOLUTE);
+}
+int cmd_cpexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, TIME_ABSOLUTE);
+}
+
+int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    bool had_expiry = l.found && map_expiry_ms(&l.pos) != EXPIRY_NEVER;
+    if (!had_expiry || keyspace_set_expiry(&l, EXPIRY_NEVER)) {
+        if (had_expiry) {
+            RedisModule_ReplicateVerbatim(ctx);
+            keyspace_notify(&l, REDISMODULE_NOTIFY_GENERIC, "persist");
+        }
+        RedisModule_ReplyWithLongLong(ctx, had_expiry);
+    }
+    keyspace_close(&l);
+    return REDISMODULE_OK;
+}

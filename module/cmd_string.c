@@ -1,0 +1,150 @@
+/* cmd_string.c: CSET, CGET and their kin, as Redis' SET and GET. */
+#include "commands.h"
+#include "expire_args.h"
+#include "keyspace.h"
+#include "reply.h"
+
+/* ---- CSET ------------------------------------------------------------------------------- */
+
+typedef struct set_options {
+    bool nx, xx, get, keep_ttl;
+    int unit;                  /* of the expiry, -1: none is given */
+    RedisModuleString *expire; /* its number */
+} set_options;
+
+/* False: a syntax error. */
+static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
+    *o = (set_options){.unit = -1};
+    for (int i = 3; i < argc; i++) {
+        int unit = time_option(argv[i]);
+        if (arg_is(argv[i], "nx") && !o->xx) o->nx = true;
+        else if (arg_is(argv[i], "xx") && !o->nx) o->xx = true;
+        else if (arg_is(argv[i], "get")) o->get = true;
+        else if (arg_is(argv[i], "keepttl") && o->unit < 0) o->keep_ttl = true;
+        else if (unit >= 0 && o->unit < 0 && !o->keep_ttl && i + 1 < argc) {
+            o->unit = unit;
+            o->expire = argv[++i];
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The write as it goes to replicas and AOF: with an absolute time, without conditions. */
+static void replicate_set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                          const set_options *o, int64_t at_ms) {
+    if (argc == 3) RedisModule_ReplicateVerbatim(ctx);
+    else if (o->unit >= 0)
+        RedisModule_Replicate(ctx, "CSET", "sscl", argv[1], argv[2], "PXAT", (long long)at_ms);
+    else if (o->keep_ttl) RedisModule_Replicate(ctx, "CSET", "ssc", argv[1], argv[2], "KEEPTTL");
+    else RedisModule_Replicate(ctx, "CSET", "ss", argv[1], argv[2]);
+}
+
+/* Replies the value that was there, or null. False: it is damaged, and that is the reply. */
+static bool reply_old(lookup *l) {
+    if (!l->found) {
+        RedisModule_ReplyWithNull(l->ctx);
+        return true;
+    }
+    size_t len;
+    const uint8_t *value = keyspace_value(l, &len);
+    if (value) RedisModule_ReplyWithStringBuffer(l->ctx, (const char *)value, len);
+    return value != NULL;
+}
+
+int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 3) return RedisModule_WrongArity(ctx);
+    set_options o;
+    if (!parse_set(argv, argc, &o)) return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
+    int64_t at_ms = EXPIRY_NEVER, now_ms = ckv_now_ms();
+    if (o.unit >= 0 && !time_read(ctx, argv[0], o.expire, o.unit, now_ms, true, &at_ms))
+        return REDISMODULE_OK;
+    lookup l;
+    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    bool refused = (o.nx && l.found) || (o.xx && !l.found);
+    if (o.get && !reply_old(&l)) refused = true;
+    else if (!o.get && refused) RedisModule_ReplyWithNull(ctx);
+    if (!refused) {
+        size_t len;
+        const char *value = RedisModule_StringPtrLen(argv[2], &len);
+        bool done = o.keep_ttl ? keyspace_put_keeping_expiry(&l, value, len)
+                               : keyspace_put(&l, value, len, at_ms);
+        if (done) {
+            replicate_set(ctx, argv, argc, &o, at_ms);
+            keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "set");
+            if (o.unit >= 0) keyspace_notify(&l, REDISMODULE_NOTIFY_GENERIC, "expire");
+            if (!o.get) RedisModule_ReplyWithSimpleString(ctx, "OK");
+        }
+    }
+    keyspace_close(&l);
+    return REDISMODULE_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/* Counts a read, and tells of a miss. */
+static void note_read(const lookup *l) {
+    if (l->found) {
+        ckv.stats.hits++;
+        return;
+    }
+    ckv.stats.misses++;
+    keyspace_notify(l, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
+}
+
+int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    note_read(&l);
+    reply_old(&l);
+    keyspace_close(&l);
+    return REDISMODULE_OK;
+}
+
+int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    note_read(&l);
+    size_t len = l.found ? map_value_len(l.stored->m, &l.pos) : 0;
+    RedisModule_ReplyWithLongLong(ctx, (long long)len);
+    keyspace_close(&l);
+    return REDISMODULE_OK;
+}
+
+/* ---- several keys ---------------------------------------------------------------------------- */
+
+int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return RedisModule_WrongArity(ctx);
+    RedisModule_ReplyWithArray(ctx, argc - 1);
+    for (int i = 1; i < argc; i++) {
+        lookup l;
+        /* As MGET: what is not a string counts as missing. */
+        if (!keyspace_open_quietly(ctx, argv[i], &l)) {
+            RedisModule_ReplyWithNull(ctx);
+            continue;
+        }
+        note_read(&l);
+        reply_old(&l);
+        keyspace_close(&l);
+    }
+    return REDISMODULE_OK;
+}
+
+int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 3 || argc % 2 == 0) return RedisModule_WrongArity(ctx);
+    for (int i = 1; i < argc; i += 2) {
+        lookup l;
+        if (!keyspace_open(ctx, argv[i], &l)) return REDISMODULE_OK;
+        size_t len;
+        const char *value = RedisModule_StringPtrLen(argv[i + 1], &len);
+        bool done = keyspace_put(&l, value, len, EXPIRY_NEVER);
+        if (done) keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "set");
+        keyspace_close(&l);
+        if (!done) return REDISMODULE_OK;
+    }
+    RedisModule_ReplicateVerbatim(ctx);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}

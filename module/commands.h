@@ -1,0 +1,22 @@
+/* commands.h: the commands, a family a file; commands.c has the table. */
+#ifndef CKV_COMMANDS_H
+#define CKV_COMMANDS_H
+
+#include "redismodule.h"
+
+typedef int command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+/* cmd_string.c */
+command cmd_cset, cmd_cget, cmd_cmset, cmd_cmget, cmd_cstrlen;
+/* cmd_key.c */
+command cmd_cdel, cmd_cexists, cmd_cdbsize;
+/* cmd_expire.c */
+command cmd_cttl, cmd_cpttl, cmd_cexpiretime, cmd_cpexpiretime;
+command cmd_cexpire, cmd_cpexpire, cmd_cexpireat, cmd_cpexpireat, cmd_cpersist;
+/* cmd_ckv.c */
+command cmd_ckv;
+
+/* Registers them all. */
+int commands_register(RedisModuleCtx *ctx);
+
+#endif

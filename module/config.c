@@ -1,0 +1,38 @@
+/* config.c: the settings. Each is documented in docs/configuration.md. */
+#include "config.h"
+
+#include "ckv.h"
+
+static long long get_number(const char *name, void *at) {
+    (void)name;
+    return *(long long *)at;
+}
+
+static int set_number(const char *name, long long value, void *at, RedisModuleString **error) {
+    (void)name, (void)error;
+    *(long long *)at = value;
+    ckv.codecs.zstd_level = (int)ckv.config.compression_level;
+    return REDISMODULE_OK;
+}
+
+int config_register(RedisModuleCtx *ctx) {
+    const struct {
+        const char *name;
+        long long *at, standard, min, max;
+        unsigned flags;
+    } settings[] = {
+        {"maps", &ckv.config.maps, 1024, 1, 65536, REDISMODULE_CONFIG_IMMUTABLE},
+        {"dictionary-size", &ckv.config.dictionary_size, 4 << 20, 64 << 10, 64 << 20,
+         REDISMODULE_CONFIG_MEMORY},
+        {"compression-level", &ckv.config.compression_level, 3, 1, 19, 0},
+        {"train-after", &ckv.config.train_after, 1 << 20, 64 << 10, 1 << 30,
+         REDISMODULE_CONFIG_MEMORY},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (RedisModule_RegisterNumericConfig(ctx, settings[i].name, settings[i].standard,
+                                              settings[i].flags, settings[i].min, settings[i].max,
+                                              get_number, set_number, NULL,
+                                              settings[i].at) != REDISMODULE_OK)
+            return REDISMODULE_ERR;
+    return RedisModule_LoadConfigs(ctx);
+}

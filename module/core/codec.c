@@ -1,0 +1,254 @@
+/* codec.c: keys and values, encoded one by one. The format is in codec.h. */
+#define ZSTD_STATIC_LINKING_ONLY /* for the allocator parameter */
+#include "codec.h"
+
+#include <string.h>
+#include <zstd.h>
+
+#define ESCAPE_RAW     0xff
+#define ESCAPE_ZSTD    0xfe
+#define ZSTD_PLAIN     0
+#define ZSTD_DICT      1
+#define ZSTD_PREFIX    2 /* escape and kind */
+#define ZSTD_MAGIC_LEN 4
+/* Without a dictionary zstd finds nothing in less than this. Bytes. */
+#define ZSTD_PLAIN_MIN 512
+/* A buffer that a giant value grew is given back. Bytes. */
+#define BUFFER_KEEP (1u << 20)
+/* What was written lately fades by half every time this much has been written. Bytes. */
+#define DRIFT_WINDOW (8u << 20)
+
+static codec raw_codec = {.ratio = 1.0};
+
+/* ---- memory ------------------------------------------------------------------------- */
+
+static void *zstd_alloc(void *m, size_t n) { return ((const mem *)m)->alloc(n); }
+static void zstd_free(void *m, void *block) {
+    if (block) ((const mem *)m)->free(block);
+}
+static ZSTD_customMem zstd_mem(const mem *m) {
+    return (ZSTD_customMem){zstd_alloc, zstd_free, (void *)m};
+}
+
+static uint8_t *reserve(codecs *all, codec_buffer *b, size_t n) {
+    if (n <= b->cap && (b->cap <= BUFFER_KEEP || n > BUFFER_KEEP)) return b->bytes;
+    size_t cap = n < 2 * CODEC_PHRASE_MAX ? 2 * CODEC_PHRASE_MAX : n;
+    uint8_t *bytes = all->mem->alloc(cap);
+    if (!bytes) return NULL;
+    if (b->bytes) all->mem->free(b->bytes);
+    *b = (codec_buffer){bytes, cap};
+    return bytes;
+}
+
+/* ---- the table ----------------------------------------------------------------------- */
+
+bool codecs_init(codecs *all, const mem *m, int zstd_level) {
+    *all = (codecs){.mem = m, .zstd_level = zstd_level};
+    all->place[CODEC_RAW] = &raw_codec;
+    all->zstd_write = ZSTD_createCCtx_advanced(zstd_mem(m));
+    all->zstd_read = ZSTD_createDCtx_advanced(zstd_mem(m));
+    if (!all->zstd_write || !all->zstd_read) {
+        codecs_free(all);
+        return false;
+    }
+    return true;
+}
+
+void codecs_free(codecs *all) {
+    for (int i = 1; i < CODECS_MAX; i++)
+        if (all->place[i]) codec_free(all->mem, all->place[i]);
+    ZSTD_freeCCtx(all->zstd_write);
+    ZSTD_freeDCtx(all->zstd_read);
+    codec_buffer *buffers[] = {&all->encoded, &all->decoded, &all->frame};
+    for (int i = 0; i < 3; i++)
+        if (buffers[i]->bytes) all->mem->free(buffers[i]->bytes);
+}
+
+uint32_t codecs_add(codecs *all, codec *c) {
+    for (uint32_t i = 1; i < CODECS_MAX; i++) {
+        if (all->place[i]) continue;
+        all->place[i] = c;
+        return i;
+    }
+    return CODECS_MAX;
+}
+
+void codecs_remove(codecs *all, uint8_t place) {
+    codec_free(all->mem, all->place[place]);
+    all->place[place] = NULL;
+}
+
+size_t codecs_bytes(const codecs *all) {
+    size_t bytes = ZSTD_sizeof_CCtx(all->zstd_write) + ZSTD_sizeof_DCtx(all->zstd_read) +
+                   all->encoded.cap + all->decoded.cap + all->frame.cap;
+    for (int i = 1; i < CODECS_MAX; i++)
+        if (all->place[i]) bytes += all->place[i]->bytes;
+    return bytes;
+}
+
+void codec_free(const mem *m, codec *c) {
+    if (c->keys) phrase_free(c->keys);
+    if (c->values) phrase_free(c->values);
+    ZSTD_freeCDict(c->zstd_write);
+    ZSTD_freeDDict(c->zstd_read);
+    if (c->zstd_dict) m->free(c->zstd_dict);
+    m->free(c);
+}
+
+bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level) {
+    ZSTD_compressionParameters params = ZSTD_getCParams(zstd_level, 0, c->zstd_dict_len);
+    c->zstd_write = ZSTD_createCDict_advanced(c->zstd_dict, c->zstd_dict_len, ZSTD_dlm_byRef,
+                                              ZSTD_dct_auto, params, zstd_mem(m));
+    c->zstd_read = ZSTD_createDDict_advanced(c->zstd_dict, c->zstd_dict_len, ZSTD_dlm_byRef,
+                                             ZSTD_dct_auto, zstd_mem(m));
+    if (!c->zstd_write || !c->zstd_read) return false;
+    c->bytes += c->zstd_dict_len + ZSTD_sizeof_CDict(c->zstd_write) +
+                ZSTD_sizeof_DDict(c->zstd_read);
+    return true;
+}
+
+/* ---- keys ------------------------------------------------------------------------------ */
+
+static size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
+    if (n + 1 > cap) return CODEC_NO_ROOM;
+    dst[0] = ESCAPE_RAW;
+    memcpy(dst + 1, src, n);
+    return n + 1;
+}
+
+size_t codec_encode_key(const codecs *all, uint8_t place, const void *key, size_t n, void *dst,
+                        size_t cap) {
+    const codec *c = all->place[place];
+    if (n == 0) return 0;
+    if (c->keys) {
+        size_t len = phrase_encode(c->keys, key, n, dst, n < cap ? n : cap);
+        if (len != PHRASE_NO_ROOM) return len;
+    }
+    return encode_raw(key, n, dst, cap);
+}
+
+size_t codec_decode_key(const codecs *all, uint8_t place, const void *src, size_t n, void *dst,
+                        size_t cap) {
+    const codec *c = all->place[place];
+    if (n == 0) return 0;
+    if (*(const uint8_t *)src == ESCAPE_RAW) {
+        if (n - 1 > cap) return CODEC_NO_ROOM;
+        memcpy(dst, (const uint8_t *)src + 1, n - 1);
+        return n - 1;
+    }
+    size_t len = c && c->keys ? phrase_decode(c->keys, src, n, dst, cap) : CODEC_NO_ROOM;
+    return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;
+}
+
+/* ---- values ---------------------------------------------------------------------------- */
+
+static unsigned size_class(size_t n) { return 63u - (unsigned)__builtin_clzll(n); }
+
+static bool worth_zstd(const codec *c, size_t n) {
+    if (n > CODEC_ZSTD_MAX) return false;
+    return n > CODEC_PHRASE_MAX || c->zstd_classes >> size_class(n) & 1 ||
+           (!c->values && n >= ZSTD_PLAIN_MIN);
+}
+
+/* Writes [escape][kind][frame without magic] into `dst`; CODEC_NO_ROOM if it takes over `cap`. */
+static size_t encode_zstd(codecs *all, const codec *c, const void *src, size_t n, uint8_t *dst,
+                          size_t cap) {
+    size_t bound = ZSTD_compressBound(n);
+    uint8_t *frame = reserve(all, &all->frame, bound);
+    if (!frame) return CODEC_NO_ROOM;
+    ZSTD_CCtx_reset(all->zstd_write, ZSTD_reset_session_and_parameters);
+    ZSTD_CCtx_setParameter(all->zstd_write, ZSTD_c_compressionLevel, all->zstd_level);
+    ZSTD_CCtx_setParameter(all->zstd_write, ZSTD_c_dictIDFlag, 0);
+    if (c->zstd_write) ZSTD_CCtx_refCDict(all->zstd_write, c->zstd_write);
+    size_t len = ZSTD_compress2(all->zstd_write, frame, bound, src, n);
+    if (ZSTD_isError(len) || len - ZSTD_MAGIC_LEN + ZSTD_PREFIX > cap) return CODEC_NO_ROOM;
+    dst[0] = ESCAPE_ZSTD;
+    dst[1] = c->zstd_write ? ZSTD_DICT : ZSTD_PLAIN;
+    memcpy(dst + ZSTD_PREFIX, frame + ZSTD_MAGIC_LEN, len - ZSTD_MAGIC_LEN);
+    return len - ZSTD_MAGIC_LEN + ZSTD_PREFIX;
+}
+
+const uint8_t *codec_encode_value(codecs *all, const void *value, size_t n, size_t *len) {
+    const codec *c = all->place[all->current];
+    uint8_t *dst = reserve(all, &all->encoded, n + 1);
+    if (!dst) return NULL;
+    size_t best = CODEC_NO_ROOM;
+    if (n == 0) best = 0;
+    else if (c->values && n <= CODEC_PHRASE_MAX) best = phrase_encode(c->values, value, n, dst, n);
+    if (n > 0 && worth_zstd(c, n)) {
+        size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
+        size_t zstd = encode_zstd(all, c, value, n, dst, limit);
+        if (zstd != CODEC_NO_ROOM) best = zstd;
+    }
+    if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
+    *len = best;
+    return dst;
+}
+
+/* Rebuilds a whole frame in the table's buffer. Returns its decoded length. */
+static size_t open_frame(codecs *all, const uint8_t *src, size_t n, uint8_t **frame) {
+    static const uint8_t magic[ZSTD_MAGIC_LEN] = {0x28, 0xb5, 0x2f, 0xfd};
+    if (n <= ZSTD_PREFIX || src[1] > ZSTD_DICT) return CODEC_NO_ROOM;
+    *frame = reserve(all, &all->frame, n + ZSTD_MAGIC_LEN);
+    if (!*frame) return CODEC_NO_ROOM;
+    memcpy(*frame, magic, ZSTD_MAGIC_LEN);
+    memcpy(*frame + ZSTD_MAGIC_LEN, src + ZSTD_PREFIX, n - ZSTD_PREFIX);
+    unsigned long long len = ZSTD_getFrameContentSize(*frame, n - ZSTD_PREFIX + ZSTD_MAGIC_LEN);
+    return len > CODEC_ZSTD_MAX ? CODEC_NO_ROOM : (size_t)len; /* includes zstd's error codes */
+}
+
+static const uint8_t *decode_zstd(codecs *all, const codec *c, const uint8_t *src, size_t n,
+                                  size_t *len) {
+    uint8_t *frame;
+    size_t content = open_frame(all, src, n, &frame);
+    if (content == CODEC_NO_ROOM) return NULL;
+    uint8_t *dst = reserve(all, &all->decoded, content);
+    if (!dst || (src[1] == ZSTD_DICT && !c->zstd_read)) return NULL;
+    size_t frame_len = n - ZSTD_PREFIX + ZSTD_MAGIC_LEN;
+    size_t got = src[1] == ZSTD_DICT
+                     ? ZSTD_decompress_usingDDict(all->zstd_read, dst, content, frame, frame_len,
+                                                  c->zstd_read)
+                     : ZSTD_decompressDCtx(all->zstd_read, dst, content, frame, frame_len);
+    if (ZSTD_isError(got) || got != content) return NULL;
+    *len = content;
+    return dst;
+}
+
+const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, size_t n,
+                                  size_t *len) {
+    static const uint8_t nothing[1];
+    const codec *c = all->place[place];
+    const uint8_t *bytes = src;
+    *len = 0;
+    if (n == 0) return nothing;
+    if (bytes[0] == ESCAPE_RAW) {
+        *len = n - 1;
+        return bytes + 1;
+    }
+    if (!c) return NULL;
+    if (bytes[0] == ESCAPE_ZSTD) return decode_zstd(all, c, bytes, n, len);
+    uint8_t *dst = reserve(all, &all->decoded, CODEC_PHRASE_MAX);
+    if (!dst || !c->values) return NULL;
+    *len = phrase_decode(c->values, src, n, dst, all->decoded.cap);
+    return *len == PHRASE_NO_ROOM || *len == PHRASE_CORRUPT ? NULL : dst;
+}
+
+size_t codec_value_len(codecs *all, uint8_t place, const void *src, size_t n) {
+    const codec *c = all->place[place];
+    const uint8_t *bytes = src;
+    uint8_t *frame;
+    if (n == 0) return 0;
+    if (bytes[0] == ESCAPE_RAW) return n - 1;
+    if (bytes[0] == ESCAPE_ZSTD) return open_frame(all, bytes, n, &frame);
+    size_t len = c && c->values ? phrase_decoded_len(c->values, src, n) : CODEC_NO_ROOM;
+    return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;
+}
+
+void codecs_note_written(codecs *all, size_t raw, size_t encoded) {
+    all->written += raw;
+    all->recent_raw += raw;
+    all->recent_encoded += encoded;
+    if (all->recent_raw < DRIFT_WINDOW) return;
+    all->recent_raw /= 2;
+    all->recent_encoded /= 2;
+}

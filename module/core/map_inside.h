@@ -1,0 +1,67 @@
+/* map_inside.h: what the files of map share among themselves. */
+#ifndef CKV_MAP_INSIDE_H
+#define CKV_MAP_INSIDE_H
+
+#include "map.h"
+
+/* A record on its way into a bucket. */
+typedef struct map_record {
+    const uint8_t *value; /* encoded with the current codec */
+    uint32_t value_len;
+    large *large; /* not NULL: instead of the value */
+    uint16_t code;
+    uint64_t base;
+} map_record;
+
+static inline bucket *map_bucket(const map *m, uint32_t index) {
+    return &m->segments[index / MAP_SEGMENT][index % MAP_SEGMENT];
+}
+
+/* Where linear hashing puts a hash among `buckets`. */
+static inline uint32_t map_index(uint64_t hash, uint32_t buckets) {
+    uint32_t top = 1u << (31 - __builtin_clz(buckets));
+    uint32_t index = (uint32_t)hash & (2 * top - 1);
+    return index < buckets ? index : (uint32_t)hash & (top - 1);
+}
+
+static inline void map_get_expiry(const page *p, uint32_t slot, map_record *r) {
+    r->code = page_code(p, slot);
+    r->base = page_base(p);
+}
+
+/* The key as the codec of a page encodes it. */
+const page_key *map_encoded_key(const map *m, map_key *k, uint8_t place);
+
+/* Whether a record has to live outside of the pages. */
+bool map_is_large(const page_key *k, size_t value_len);
+
+/* Makes the allocation of a large record. NULL: out of memory. */
+large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_t value_len);
+
+/* The smallest of jemalloc's size classes, four to a doubling, that holds a page of `bytes`. */
+uint32_t map_page_cap(uint32_t bytes);
+
+/* Room in the directory for one more bucket, an empty one. False: out of memory. */
+bool map_add_bucket(map *m);
+
+/* Puts a record that is not there yet into a page of a bucket, one other than `avoid`.
+ * False: out of memory. */
+bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid);
+
+/* Gives a page of a bucket back what it does not need, if that is worth it. */
+void map_trim(map *m, page **slot_of_page);
+
+/* Frees a bucket's pages and large records. */
+void map_free_bucket(map *m, bucket *b);
+
+/* Splits a bucket of the map if it has grown; merges two if it has shrunk; compacts this one if
+ * its pages hold much less than they could. What fails for want of memory is not done. */
+void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks);
+
+/* Decodes the key of a single or member, or the stem of a head. Members need the head's stem in
+ * `bytes` already. False: damaged. */
+#define MAP_KEY_ROOM (MAP_KEY_MAX + 2)
+bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, size_t *stem_len,
+                  size_t *len);
+
+#endif

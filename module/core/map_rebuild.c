@@ -1,0 +1,258 @@
+/*
+ * map_rebuild.c: everything that moves more than one record.
+ *
+ * rebuild() takes the pages of one or two buckets and pours their records into new pages of one
+ * or two buckets, written with the current codec and with the groups of a stem together. A split,
+ * a merge, a compaction and a re-encoding differ only in which buckets these are:
+ *
+ *      split        b        -> b, last + 1
+ *      merge        b, last  -> b
+ *      compaction   b        -> b
+ *      re-encoding  b        -> b
+ *
+ * The old pages are freed only when the new ones are complete, so running out of memory leaves
+ * things as they were.
+ */
+#include "map_inside.h"
+#include "siphash.h"
+#include "stem.h"
+
+#include <string.h>
+
+/* Fewer bytes of pages a bucket than this share of MAP_BUCKET_BYTES: two are merged. */
+#define MERGE_SHARE(bytes) ((bytes) * 2 / 5)
+
+typedef struct pouring {
+    map *m;
+    bucket out[2];
+    uint32_t index[2]; /* where out[] will stand; equal if there is one only */
+    uint32_t buckets;  /* of the map afterwards */
+    uint64_t now_ticks;
+} pouring;
+
+/* ---- pouring one page ------------------------------------------------------------------- */
+
+/* Sets k to the key in `bytes`; what the page has encoded already is not encoded again. */
+static void key_of_slot(const map *m, const page *p, uint32_t slot, const uint8_t *bytes,
+                        size_t stem_len, map_key *k) {
+    *k = (map_key){.key = bytes, .len = stem_len, .stem_len = stem_len, .suffix = STEM_NO_SUFFIX};
+    k->hash = siphash13(bytes, stem_len, m->secret);
+    k->encoded[0].place = k->encoded[1].place = -1;
+    if (p->codec != m->codecs->current) return;
+    bool head = page_is_head(page_tags(p)[slot]);
+    const uint8_t *payload = page_payload(p, slot);
+    uint8_t len = head ? (uint8_t)page_len(p, slot) : *payload++;
+    memcpy(k->encoded[0].stem, payload, len);
+    k->encoded[0].place = p->codec;
+    k->encoded[0].found = (page_key){bytes, stem_len, k->hash, STEM_NO_SUFFIX, len,
+                                     k->encoded[0].stem};
+}
+
+static void set_suffix(map_key *k, uint8_t suffix) {
+    k->suffix = suffix;
+    k->len = k->stem_len + STEM_DIGITS;
+    for (int i = 0; i < 2; i++) {
+        k->encoded[i].found.suffix = suffix;
+        k->encoded[i].found.key_len = k->len;
+    }
+}
+
+/* The record of a slot as it will be written. False: out of memory or damaged. */
+static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_record *r) {
+    large *l = page_large(p, slot);
+    *r = (map_record){.large = l};
+    map_get_expiry(p, slot, r);
+    if (!l) r->value = page_value(p, slot, &r->value_len);
+    if (p->codec == m->codecs->current) return true;
+
+    map_pos pos = {.p = p, .slot = slot};
+    size_t len, encoded;
+    const uint8_t *value = map_value(m, &pos, &len);
+    if (!value || !(r->value = codec_encode_value(m->codecs, value, len, &encoded))) return false;
+    r->value_len = (uint32_t)encoded;
+    r->large = NULL;
+    if (!map_is_large(map_encoded_key(m, k, m->codecs->current), encoded)) return true;
+    r->large = map_large_new(m, k, r->value, encoded);
+    return r->large != NULL;
+}
+
+static bool pour_record(pouring *to, page *p, uint32_t slot, map_key *k) {
+    map_record r;
+    if (!record_of_slot(to->m, p, slot, k, &r)) return false;
+    int side = map_index(k->hash, to->buckets) != to->index[0];
+    if (map_place(to->m, &to->out[side], k, &r, NULL)) return true;
+    if (r.large && r.large != page_large(p, slot)) to->m->codecs->mem->free(r.large);
+    return false;
+}
+
+static bool pour_page(pouring *to, page *p) {
+    uint8_t bytes[MAP_KEY_ROOM];
+    size_t stem_len = 0, len;
+    map_key k;
+    page_rebase(p, to->now_ticks);
+    for (uint32_t slot = 0; slot < p->slots; slot++) {
+        uint8_t tag = page_tags(p)[slot];
+        large *l = page_large(p, slot);
+        if (l) {
+            map_key_init(to->m, &k, l->bytes, l->key_len);
+        } else {
+            if (!map_read_key(to->m, p, slot, bytes, &stem_len, &len)) return false;
+            if (page_is_member(tag)) set_suffix(&k, tag);
+            else key_of_slot(to->m, p, slot, bytes, stem_len, &k);
+            if (page_is_head(tag)) continue;
+        }
+        if (!pour_record(to, p, slot, &k)) return false;
+    }
+    return true;
+}
+
+/* ---- rebuild ------------------------------------------------------------------------------- */
+
+static bool holds_large(bucket *b, const large *l) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t slot = 0; pages[i]->flags & PAGE_LARGES && slot < pages[i]->slots; slot++)
+            if (page_large(pages[i], slot) == l) return true;
+    return false;
+}
+
+/* Frees pages, and those of their large records that the `other` buckets do not hold. */
+static void discard(map *m, bucket *b, bucket *const other[2]) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        page *p = pages[i];
+        for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
+            large *l = page_large(p, slot);
+            if (l && !holds_large(other[0], l) && !holds_large(other[1], l))
+                m->codecs->mem->free(l);
+        }
+        m->codecs->mem->free(p);
+    }
+    bucket_clear(m->codecs->mem, b);
+}
+
+/* Adds what a bucket takes to the totals, or takes it away (sign -1). */
+static void count_bucket(map *m, bucket *b, int64_t sign) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        page *p = pages[i];
+        m->totals.pages += (uint64_t)sign;
+        m->totals.page_bytes += (uint64_t)(sign * p->cap);
+        for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
+            large *l = page_large(p, slot);
+            if (!l) continue;
+            m->totals.large += (uint64_t)sign;
+            m->totals.large_bytes += (uint64_t)(sign * (int64_t)m->codecs->mem->usable(l));
+        }
+    }
+}
+
+/* Pours bucket `from`, and `also` if it is another, into buckets first and second of a map that
+ * has `buckets` afterwards. False: out of memory or damaged, nothing changed. */
+static bool rebuild(map *m, uint32_t from, uint32_t also, uint32_t first, uint32_t second,
+                    uint32_t buckets, uint64_t now_ticks) {
+    pouring to = {.m = m, .index = {first, second}, .buckets = buckets, .now_ticks = now_ticks};
+    bucket *in[2] = {map_bucket(m, from), map_bucket(m, also)};
+    int inputs = from == also ? 1 : 2;
+    bucket *out[2] = {&to.out[0], &to.out[1]};
+    map_totals before = m->totals;
+    bool done = true;
+    for (int i = 0; i < inputs && done; i++) {
+        uint32_t n;
+        page **pages = bucket_pages(in[i], &n);
+        for (uint32_t j = 0; j < n && done; j++) done = pour_page(&to, pages[j]);
+    }
+    m->totals = before;
+    if (!done) {
+        for (int i = 0; i < 2; i++) discard(m, out[i], in);
+        return false;
+    }
+    for (int i = 0; i < inputs; i++) count_bucket(m, in[i], -1);
+    for (int i = 0; i < 2; i++) count_bucket(m, out[i], 1);
+    for (int i = 0; i < inputs; i++) discard(m, in[i], out);
+    *map_bucket(m, first) = to.out[0];
+    if (second != first) *map_bucket(m, second) = to.out[1];
+    return true;
+}
+
+/* ---- growing and shrinking -------------------------------------------------------------------- */
+
+bool map_add_bucket(map *m) {
+    const mem *mem = m->codecs->mem;
+    uint32_t index = m->buckets, segment = index / MAP_SEGMENT;
+    if (index % MAP_SEGMENT == 0) {
+        bucket **segments = mem->realloc(m->segments, (segment + 1) * sizeof *segments);
+        if (!segments) return false;
+        m->segments = segments;
+        if (!(segments[segment] = mem->alloc(MAP_SEGMENT * sizeof(bucket)))) return false;
+    } else if (segment == 0) {
+        size_t room = mem->usable(m->segments[0]) / sizeof(bucket);
+        if (index >= room) {
+            /* A quarter more: the size classes stand four to a doubling. */
+            size_t wanted = index + 1 + index / 4;
+            if (wanted > MAP_SEGMENT) wanted = MAP_SEGMENT;
+            bucket *grown = mem->realloc(m->segments[0], wanted * sizeof *grown);
+            if (!grown) return false;
+            m->segments[0] = grown;
+        }
+    }
+    *map_bucket(m, index) = 0;
+    m->buckets++;
+    return true;
+}
+
+static void drop_last_bucket(map *m) {
+    uint32_t index = --m->buckets;
+    if (index % MAP_SEGMENT == 0) m->codecs->mem->free(m->segments[index / MAP_SEGMENT]);
+}
+
+static uint32_t buddy(uint32_t index) { return index - (1u << (31 - __builtin_clz(index))); }
+
+static void split(map *m, uint64_t now_ticks) {
+    uint32_t added = m->buckets;
+    if (!map_add_bucket(m)) return;
+    uint32_t from = buddy(added);
+    if (!rebuild(m, from, from, from, added, m->buckets, now_ticks)) drop_last_bucket(m);
+}
+
+static void merge(map *m, uint64_t now_ticks) {
+    uint32_t last = m->buckets - 1, into = buddy(last);
+    if (rebuild(m, into, last, into, into, last, now_ticks)) drop_last_bucket(m);
+}
+
+/* Whether a bucket's pages hold so much less than they could that rewriting it pays: an eighth
+ * of what they hold, and more than half a record a page, which is never to be had. */
+static bool wasteful(bucket *b) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    uint64_t used = 0, cap = 0, slots = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        used += pages[i]->used;
+        cap += pages[i]->cap;
+        slots += pages[i]->slots;
+    }
+    return n > 1 && cap - used > used / 8 + n * used / slots;
+}
+
+void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
+    uint64_t wanted = (uint64_t)m->buckets * MAP_BUCKET_BYTES;
+    if (m->totals.page_bytes > wanted) split(m, now_ticks);
+    else if (m->buckets > 1 && m->totals.page_bytes < MERGE_SHARE(wanted)) merge(m, now_ticks);
+    else if (wasteful(map_bucket(m, bucket_index)))
+        rebuild(m, bucket_index, bucket_index, bucket_index, bucket_index, m->buckets, now_ticks);
+}
+
+/* ---- codecs --------------------------------------------------------------------------------------- */
+
+bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks) {
+    uint32_t n;
+    page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (pages[i]->codec != m->codecs->current)
+            return rebuild(m, bucket_index, bucket_index, bucket_index, bucket_index, m->buckets,
+                           now_ticks);
+    return true;
+}

@@ -1,0 +1,372 @@
+/* page.c: records packed into one block. The bytes are drawn in page.h. */
+#include "page.h"
+
+#include "large.h"
+#include "stem.h"
+
+#include <string.h>
+
+#define BASE_BYTES 6
+#define LEN_NARROW 255 /* the longest payload of a page that is not WIDE */
+
+/* ---- where things lie -------------------------------------------------------------- */
+
+static inline uint32_t len_bytes(const page *p) { return p->flags & PAGE_WIDE ? 2 : 1; }
+static inline uint8_t *lens(const page *p) { return page_tags(p) + p->slots; }
+static inline uint8_t *codes(const page *p) { return lens(p) + p->slots * len_bytes(p); }
+static inline uint8_t *block_end(const page *p) { return (uint8_t *)p + p->cap; }
+
+static uint32_t heads_before(const page *p, uint32_t slot) {
+    const uint8_t *tags = page_tags(p);
+    uint32_t heads = 0;
+    for (uint32_t i = 0; i < slot; i++) heads += tags[i] >= PAGE_TAG_HEAD;
+    return heads;
+}
+
+/* Payload bytes of the slots before `slot`. */
+static uint32_t payload_before(const page *p, uint32_t slot) {
+    uint32_t sum = 0;
+    const uint8_t *l = lens(p);
+    if (p->flags & PAGE_WIDE) {
+        for (uint32_t i = 0; i < slot; i++) sum += (uint32_t)(l[2 * i] | l[2 * i + 1] << 8);
+    } else {
+        for (uint32_t i = 0; i < slot; i++) sum += l[i];
+    }
+    return sum;
+}
+
+static uint32_t array_bytes(const page *p) {
+    uint32_t bytes = p->slots * (1 + len_bytes(p));
+    if (p->flags & PAGE_EXPIRY) bytes += BASE_BYTES + 2 * (p->slots - heads_before(p, p->slots));
+    return bytes;
+}
+
+uint32_t page_front_bytes(const page *p) { return PAGE_HEADER_BYTES + array_bytes(p); }
+
+static uint32_t payload_bytes(const page *p) { return p->used - page_front_bytes(p); }
+
+uint32_t page_len(const page *p, uint32_t slot) {
+    const uint8_t *l = lens(p);
+    return p->flags & PAGE_WIDE ? (uint32_t)(l[2 * slot] | l[2 * slot + 1] << 8) : l[slot];
+}
+
+static void set_len(page *p, uint32_t slot, uint32_t len) {
+    uint8_t *l = lens(p);
+    if (p->flags & PAGE_WIDE) {
+        l[2 * slot] = (uint8_t)len;
+        l[2 * slot + 1] = (uint8_t)(len >> 8);
+    } else {
+        l[slot] = (uint8_t)len;
+    }
+}
+
+uint8_t *page_payload(const page *p, uint32_t slot) {
+    return block_end(p) - payload_before(p, slot + 1);
+}
+
+static inline uint8_t *code_at(const page *p, uint32_t slot) {
+    return codes(p) + 2 * (slot - heads_before(p, slot));
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+struct large *page_large(const page *p, uint32_t slot) {
+    uint8_t tag = page_tags(p)[slot];
+    if (!(p->flags & PAGE_LARGES) || page_is_member(tag) || page_is_head(tag)) return NULL;
+    const uint8_t *payload = page_payload(p, slot);
+    struct large *l = NULL;
+    if (payload[0] == PAGE_LARGE) memcpy(&l, payload + 1, sizeof l);
+    return l;
+}
+
+const uint8_t *page_value(const page *p, uint32_t slot, uint32_t *len) {
+    const uint8_t *payload = page_payload(p, slot);
+    uint32_t key_bytes = page_is_member(page_tags(p)[slot]) ? 0 : 1u + payload[0];
+    *len = page_len(p, slot) - key_bytes;
+    return payload + key_bytes;
+}
+
+static bool single_matches(const page *p, uint32_t slot, const page_key *key) {
+    const uint8_t *payload = page_payload(p, slot);
+    if (payload[0] == PAGE_LARGE) {
+        struct large *l;
+        memcpy(&l, payload + 1, sizeof l);
+        return large_has_key(l, key->key, key->key_len);
+    }
+    return key->suffix == STEM_NO_SUFFIX && key->stem && payload[0] == key->stem_len &&
+           !memcmp(payload + 1, key->stem, key->stem_len);
+}
+
+static int find_single(const page *p, const page_key *key) {
+    const uint8_t *tags = page_tags(p), *end = tags + p->slots, *at = tags;
+    uint8_t tag = page_single_tag(key->hash);
+    while ((at = memchr(at, tag, (size_t)(end - at))) != NULL) {
+        if (single_matches(p, (uint32_t)(at - tags), key)) return (int)(at - tags);
+        if (++at == end) break;
+    }
+    return -1;
+}
+
+int page_find_head(const page *p, const page_key *key) {
+    if (key->suffix == STEM_NO_SUFFIX || !key->stem || p->slots == 0) return -1;
+    const uint8_t *tags = page_tags(p), *end = tags + p->slots, *at = tags;
+    uint8_t tag = page_head_tag(key->hash);
+    while ((at = memchr(at, tag, (size_t)(end - at))) != NULL) {
+        uint32_t slot = (uint32_t)(at - tags);
+        if (page_len(p, slot) == key->stem_len &&
+            !memcmp(page_payload(p, slot), key->stem, key->stem_len))
+            return (int)slot;
+        if (++at == end) break;
+    }
+    return -1;
+}
+
+static int find_member(const page *p, uint32_t head, uint8_t suffix) {
+    const uint8_t *tags = page_tags(p);
+    /* A full group that was written in order has every member at its own place. */
+    uint32_t guess = head + 1 + suffix;
+    if (guess < p->slots && tags[guess] == suffix) {
+        const uint8_t *between = tags + head + 1;
+        uint8_t top = 0;
+        for (uint32_t i = 0; i < suffix; i++) top = between[i] > top ? between[i] : top;
+        if (page_is_member(top)) return (int)guess;
+    }
+    for (uint32_t i = head + 1; i < p->slots && page_is_member(tags[i]); i++)
+        if (tags[i] == suffix) return (int)i;
+    return -1;
+}
+
+int page_find(const page *p, const page_key *key) {
+    if (p->slots == 0) return -1;
+    int head = page_find_head(p, key);
+    int slot = head >= 0 ? find_member(p, (uint32_t)head, key->suffix) : -1;
+    return slot >= 0 ? slot : find_single(p, key);
+}
+
+uint32_t page_group_end(const page *p, uint32_t head) {
+    const uint8_t *tags = page_tags(p);
+    uint32_t end = head + 1;
+    while (end < p->slots && page_is_member(tags[end])) end++;
+    return end;
+}
+
+/* ---- growing the arrays ------------------------------------------------------------- */
+
+uint32_t page_expiry_growth(const page *p, uint16_t code) {
+    if (code == EXPIRY_NONE || p->flags & PAGE_EXPIRY) return 0;
+    return BASE_BYTES + 2 * (p->slots - heads_before(p, p->slots));
+}
+
+uint32_t page_growth(const page *p, uint32_t len, bool is_head, uint16_t code) {
+    uint32_t grown = 1 + len_bytes(p) + len;
+    if (len > LEN_NARROW && !(p->flags & PAGE_WIDE)) grown += p->slots + 1u;
+    if (!is_head) {
+        grown += page_expiry_growth(p, code);
+        if (code != EXPIRY_NONE || p->flags & PAGE_EXPIRY) grown += 2;
+    }
+    return grown;
+}
+
+int page_regrowth(const page *p, uint32_t slot, uint32_t len) {
+    int grown = (int)len - (int)page_len(p, slot);
+    if (len > LEN_NARROW && !(p->flags & PAGE_WIDE)) grown += p->slots;
+    return grown;
+}
+
+static void make_wide(page *p) {
+    if (p->flags & PAGE_WIDE) return;
+    uint8_t *l = lens(p);
+    uint32_t n = p->slots;
+    uint32_t code_bytes = p->flags & PAGE_EXPIRY ? 2 * (n - heads_before(p, n)) : 0;
+    memmove(l + 2 * n, l + n, code_bytes);
+    for (uint32_t i = n; i-- > 0;) {
+        l[2 * i] = l[i];
+        l[2 * i + 1] = 0;
+    }
+    p->flags |= PAGE_WIDE;
+    p->used = (uint16_t)(p->used + n);
+}
+
+static void set_base(page *p, uint64_t base) {
+    for (int i = 0; i < BASE_BYTES; i++) p->body[i] = (uint8_t)(base >> (8 * i));
+}
+
+uint64_t page_base(const page *p) {
+    uint64_t base = 0;
+    if (p->flags & PAGE_EXPIRY)
+        for (int i = 0; i < BASE_BYTES; i++) base |= (uint64_t)p->body[i] << (8 * i);
+    return base;
+}
+
+static void make_expiring(page *p, uint64_t base) {
+    if (p->flags & PAGE_EXPIRY) return;
+    uint32_t code_bytes = 2 * (p->slots - heads_before(p, p->slots));
+    memmove(p->body + BASE_BYTES, p->body, p->slots * (1 + len_bytes(p)));
+    p->flags |= PAGE_EXPIRY;
+    p->used = (uint16_t)(p->used + BASE_BYTES + code_bytes);
+    memset(codes(p), 0xff, code_bytes);
+    set_base(p, base);
+}
+
+/* ---- adding, replacing, deleting ----------------------------------------------------- */
+
+void page_init(page *p, size_t cap, uint8_t codec) {
+    *p = (page){.cap = (uint16_t)cap, .used = PAGE_HEADER_BYTES, .codec = codec};
+}
+
+/* Opens (by = 1) or closes (by = -1) the place of slot `at` in tags, lens and codes. */
+static void shift_arrays(page *p, uint32_t at, bool is_head, int by) {
+    uint32_t n = p->slots, w = len_bytes(p), heads = heads_before(p, at);
+    uint32_t all_heads = heads + (p->flags & PAGE_EXPIRY ? heads_before(p, n) - heads : 0);
+    uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w;
+    uint32_t records = p->flags & PAGE_EXPIRY ? n - all_heads : 0;
+    uint32_t code = p->flags & PAGE_EXPIRY ? at - heads : 0;
+    if (by > 0) {
+        uint8_t *new_l = l + 1, *new_c = c + 1 + w;
+        uint32_t gap = p->flags & PAGE_EXPIRY && !is_head ? 2 : 0;
+        memmove(new_c + 2 * code + gap, c + 2 * code, 2 * (records - code));
+        memmove(new_c, c, 2 * code);
+        memmove(new_l + (at + 1) * w, l + at * w, (n - at) * w);
+        memmove(new_l, l, at * w);
+        memmove(tags + at + 1, tags + at, n - at);
+    } else {
+        uint8_t *new_l = l - 1, *new_c = c - 1 - w;
+        uint32_t gap = p->flags & PAGE_EXPIRY && !is_head ? 1 : 0;
+        memmove(tags + at, tags + at + 1, n - at - 1);
+        memmove(new_l, l, at * w);
+        memmove(new_l + at * w, l + (at + 1) * w, (n - at - 1) * w);
+        memmove(new_c, c, 2 * code);
+        memmove(new_c + 2 * code, c + 2 * (code + gap), 2 * (records - code - gap));
+    }
+    p->slots = (uint16_t)((int)n + by);
+}
+
+uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t code,
+                     uint64_t base) {
+    bool is_head = page_is_head(tag);
+    uint32_t grown = 1 + len;
+    if (!is_head && code != EXPIRY_NONE) make_expiring(p, base);
+    if (len > LEN_NARROW) make_wide(p);
+    grown += len_bytes(p) + (!is_head && p->flags & PAGE_EXPIRY ? 2 : 0);
+
+    uint32_t payload = payload_bytes(p), before = payload_before(p, at);
+    uint8_t *low = block_end(p) - payload;
+    memmove(low - len, low, payload - before);
+    shift_arrays(p, at, is_head, 1);
+    page_tags(p)[at] = tag;
+    set_len(p, at, len);
+    if (!is_head && p->flags & PAGE_EXPIRY) memcpy(code_at(p, at), &code, 2);
+    p->used = (uint16_t)(p->used + grown);
+    return block_end(p) - before - len;
+}
+
+uint8_t *page_replace(page *p, uint32_t slot, uint32_t len) {
+    if (len > LEN_NARROW) make_wide(p);
+    uint32_t old = page_len(p, slot), payload = payload_bytes(p);
+    uint32_t before = payload_before(p, slot);
+    if (old != len) {
+        uint8_t *low = block_end(p) - payload;
+        memmove(low + old - len, low, payload - before - old);
+        set_len(p, slot, len);
+        p->used = (uint16_t)(p->used + len - old);
+    }
+    return block_end(p) - before - len;
+}
+
+static void delete_slot(page *p, uint32_t slot) {
+    bool is_head = page_is_head(page_tags(p)[slot]);
+    uint32_t len = page_len(p, slot), before = payload_before(p, slot);
+    uint32_t payload = payload_bytes(p);
+    uint8_t *low = block_end(p) - payload;
+    uint32_t shrunk = 1 + len_bytes(p) + len + (!is_head && p->flags & PAGE_EXPIRY ? 2 : 0);
+    memmove(low + len, low, payload - before - len);
+    shift_arrays(p, slot, is_head, -1);
+    p->used = (uint16_t)(p->used - shrunk);
+}
+
+uint32_t page_delete(page *p, uint32_t slot) {
+    const uint8_t *tags = page_tags(p);
+    bool last_of_group = page_is_member(tags[slot]) && page_is_head(tags[slot - 1]) &&
+                         (slot + 1u == p->slots || !page_is_member(tags[slot + 1]));
+    delete_slot(p, slot);
+    if (!last_of_group) return 1;
+    delete_slot(p, slot - 1);
+    return 2;
+}
+
+/* ---- expiry -------------------------------------------------------------------------- */
+
+uint16_t page_code(const page *p, uint32_t slot) {
+    uint16_t code = EXPIRY_NONE;
+    if (p->flags & PAGE_EXPIRY) memcpy(&code, code_at(p, slot), 2);
+    return code;
+}
+
+void page_set_code(page *p, uint32_t slot, uint16_t code, uint64_t base) {
+    if (code != EXPIRY_NONE) make_expiring(p, base);
+    if (p->flags & PAGE_EXPIRY) memcpy(code_at(p, slot), &code, 2);
+}
+
+void page_rebase(page *p, uint64_t base) {
+    if (!(p->flags & PAGE_EXPIRY)) return;
+    uint64_t old = page_base(p);
+    uint32_t records = p->slots - heads_before(p, p->slots);
+    uint8_t *c = codes(p);
+    for (uint32_t i = 0; i < records; i++) {
+        uint16_t code;
+        memcpy(&code, c + 2 * i, 2);
+        code = expiry_rebase(code, old, base);
+        memcpy(c + 2 * i, &code, 2);
+    }
+    set_base(p, base);
+}
+
+/* ---- the block ------------------------------------------------------------------------ */
+
+void page_set_cap(page *p, size_t cap) {
+    uint32_t payload = payload_bytes(p);
+    memmove((uint8_t *)p + cap - payload, block_end(p) - payload, payload);
+    p->cap = (uint16_t)cap;
+}
+
+/* ---- invariants ----------------------------------------------------------------------- */
+
+static bool single_sane(const uint8_t *payload, uint32_t len, uint8_t flags) {
+    if (len == 0) return false;
+    return payload[0] == PAGE_LARGE ? flags & PAGE_LARGES && len == PAGE_LARGE_BYTES : 1u + payload[0] <= len;
+}
+
+static bool slots_sane(const page *p) {
+    const uint8_t *tags = page_tags(p), *payload = block_end(p);
+    bool in_group = false, seen[PAGE_TAG_SINGLE] = {false};
+    for (uint32_t i = 0; i < p->slots; i++) {
+        uint32_t len = page_len(p, i);
+        payload -= len;
+        if (len > PAGE_PAYLOAD_MAX) return false;
+        if (page_is_head(tags[i])) {
+            if (i + 1u == p->slots || !page_is_member(tags[i + 1])) return false;
+            if (len > PAGE_KEY_MAX) return false;
+            memset(seen, 0, sizeof seen);
+            in_group = true;
+        } else if (page_is_member(tags[i])) {
+            if (!in_group || seen[tags[i]]) return false;
+            seen[tags[i]] = true;
+        } else {
+            if (!single_sane(payload, len, p->flags)) return false;
+            in_group = false;
+        }
+    }
+    return true;
+}
+
+bool page_sane(const page *p, size_t bytes) {
+    if (bytes < PAGE_HEADER_BYTES || p->cap > bytes || p->cap > PAGE_BYTES) return false;
+    if (p->used > p->cap || p->used < PAGE_HEADER_BYTES) return false;
+    if (p->flags & ~(PAGE_WIDE | PAGE_EXPIRY | PAGE_LARGES)) return false;
+    uint32_t least = PAGE_HEADER_BYTES + p->slots * (1 + len_bytes(p));
+    if (p->flags & PAGE_EXPIRY) least += BASE_BYTES;
+    if (least > p->used) return false;
+    least = PAGE_HEADER_BYTES + array_bytes(p);
+    if (least > p->used || payload_before(p, p->slots) != p->used - least) return false;
+    return slots_sane(p);
+}

@@ -1,0 +1,73 @@
+/*
+ * phrase_encode.c: a record to its codes.
+ *
+ *      codes, most significant bit first        then ones up to a whole byte,
+ *      [code of phrase 0][code of phrase 1] ... [1 1 1]
+ *
+ *      then bytes of ones only are dropped: the decoder reads ones beyond the end, and seven ones
+ *      begin no code.
+ */
+#include "phrase_inside.h"
+
+typedef struct bits {
+    uint64_t pending; /* the lowest `count` bits are not written yet */
+    unsigned count;
+    uint8_t *at, *end;
+} bits;
+
+static inline void store32_big(uint8_t *at, uint32_t value) {
+    value = __builtin_bswap32(value);
+    memcpy(at, &value, sizeof value);
+}
+
+/* Appends a code. False: no room for the codes before it. */
+static inline bool bits_put(bits *b, uint32_t code, unsigned len) {
+    if (b->count >= 32) {
+        if (b->end - b->at < 4) return false;
+        b->count -= 32;
+        store32_big(b->at, (uint32_t)(b->pending >> b->count));
+        b->at += 4;
+    }
+    b->pending = b->pending << len | code;
+    b->count += len;
+    return true;
+}
+
+/* Writes what is pending, filled up with ones, without bytes of nothing but ones. */
+static bool bits_finish(bits *b) {
+    unsigned fill = -b->count & 7;
+    uint64_t pending = b->pending << fill | ((1u << fill) - 1);
+    unsigned bytes = (b->count + fill) / 8;
+    while (bytes > 0 && (pending & 0xff) == 0xff) {
+        pending >>= 8;
+        bytes--;
+    }
+    if ((size_t)(b->end - b->at) < bytes) return false;
+    while (bytes > 0) *b->at++ = (uint8_t)(pending >> 8 * --bytes);
+    return true;
+}
+
+size_t phrase_encode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
+    const uint8_t *p = src;
+    uint8_t last[16] = {0}; /* the record's last 7 bytes at most: 8 can be read wherever it ends */
+    bits out = {.at = dst, .end = (uint8_t *)dst + cap};
+    uint32_t context = d->contexts - 1;
+    bool in_last = false;
+    for (size_t left = n; left > 0;) {
+        if (left < 8 && !in_last) {
+            p = memcpy(last, p, left);
+            in_last = true;
+        }
+        uint32_t payload;
+        unsigned bytes = phrase_match(&d->match, p, left, &payload);
+        uint32_t group = payload >> 16, place = payload & 0xffff;
+        const phrase_code *code = &d->code[context * d->groups + group];
+        bool longer = place >= code->shorter;
+        if (!bits_put(&out, place + (longer ? code->code_longer : code->code), code->len + longer))
+            return PHRASE_NO_ROOM;
+        context = d->class_of[group];
+        p += bytes;
+        left -= bytes;
+    }
+    return bits_finish(&out) ? (size_t)(out.at - (uint8_t *)dst) : PHRASE_NO_ROOM;
+}

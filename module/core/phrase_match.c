@@ -1,0 +1,87 @@
+/* phrase_match.c: the parts of phrase_match.h that need not be fast. */
+#include "phrase_match.h"
+
+/* What follows p within the record, as one word. */
+static uint64_t word_at(const uint8_t *p, size_t left) {
+    uint64_t word = 0;
+    memcpy(&word, p, left < 8 ? left : 8);
+    return word;
+}
+
+/* The slot of the phrase or marker of `bytes` bytes at p, or the empty slot where it would go. */
+static uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8_t *p, unsigned bytes) {
+    uint32_t i = match_home(t, hash);
+    while (t->slots[i] != 0) {
+        if (t->slots[i] >> 46 == match_print(hash) &&
+            memcmp(match_text(t, t->slots[i]), p, bytes) == 0)
+            break;
+        i = i + 1 == t->nslots ? 0 : i + 1;
+    }
+    return &t->slots[i];
+}
+
+static uint64_t make_slot(uint64_t hash, uint32_t payload, uint32_t offset) {
+    return match_print(hash) << 46 | (uint64_t)payload << 22 | offset;
+}
+
+/* Sets in the filter that there is a phrase like the one at p. */
+static void add_to_filter(phrase_matcher *t, const uint8_t *p, unsigned len) {
+    uint64_t word = phrase_load64(p);
+    uint32_t hash = len < 4 ? match_hash2(word) : match_hash4(word);
+    unsigned bit = len < 4 ? len + 4 : len <= 8 ? len - 4 : 5;
+    t->filter[hash >> t->filter_shift] |= (uint8_t)(1u << bit);
+}
+
+unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint32_t payload) {
+    const uint8_t *p = t->text + offset;
+    uint64_t before = 0;
+    unsigned took = 1;
+    add_to_filter(t, p, len);
+    for (; len > 8; len -= 8) {
+        before = match_hash(before, phrase_load64(p), 8);
+        p += 8;
+        uint64_t hash = match_hash(before, 0, MATCH_MARKER_LEN);
+        unsigned bytes = (unsigned)(p - (t->text + offset));
+        uint64_t *marker = find(t, hash, t->text + offset, bytes);
+        if (*marker == 0) {
+            *marker = make_slot(hash, 0, offset);
+            took++;
+        }
+        *marker |= (uint64_t)(len > 16 ? 0x100 : 1u << (len - 9)) << 22;
+    }
+    uint64_t hash = match_hash(before, word_at(p, len), len);
+    *find(t, hash, t->text + offset, (unsigned)(p - (t->text + offset)) + len) =
+        make_slot(hash, payload, offset);
+    return took;
+}
+
+unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t left,
+                           uint32_t *payload) {
+    uint64_t before[MATCH_TIERS];
+    uint32_t lens[MATCH_TIERS];
+    unsigned tier = 1;
+    before[0] = 0;
+    for (; tier < MATCH_TIERS && left > 8 * tier; tier++) {
+        before[tier] = match_hash(before[tier - 1], phrase_load64(p + 8 * (tier - 1)), 8);
+        uint64_t hash = match_hash(before[tier], 0, MATCH_MARKER_LEN);
+        uint64_t marker = *find(t, hash, p, 8 * tier);
+        if (marker == 0) break;
+        lens[tier] = match_payload(marker);
+        if (!(lens[tier] & 0x100)) {
+            tier++;
+            break;
+        }
+    }
+    while (--tier > 0) {
+        uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
+        for (unsigned len = 8; len > 0; len--) {
+            if (!(lens[tier] & 1u << (len - 1)) || 8 * tier + len > left) continue;
+            uint64_t hash = match_hash(before[tier], word & match_mask(len), len);
+            uint64_t slot = *find(t, hash, p, 8 * tier + len);
+            if (slot == 0) continue;
+            *payload = match_payload(slot);
+            return 8 * tier + len;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,131 @@
+/*
+ * phrase_match.h: which is the longest phrase that some bytes begin with?
+ *
+ * A hash table of 8-byte slots, one a phrase (single bytes have a table of their own):
+ *
+ *       63          46 45                       22 21                     0
+ *      +--------------+---------------------------+-----------------------+
+ *      | fingerprint  | payload: what it is to    | offset of the bytes   |
+ *      | of the hash  | the caller                | in `text`             |
+ *      +--------------+---------------------------+-----------------------+
+ *      0: empty
+ *
+ * Phrases of up to 8 bytes are hashed as one masked word with their length. The lengths to try,
+ * longest first, come from a filter: a byte for each hash of the first four bytes (of the first
+ * two for lengths 2 and 3). A fingerprint that matches is a promise, the text decides.
+ *
+ *      filter   bits 0-4: a phrase of 4 5 6 7 8 bytes    bit 5: a longer one
+ *               bits 6-7: a phrase of 2 3 bytes
+ *
+ * A longer phrase is hashed with all whole words before its last one ("tiers"), and each of its
+ * prefixes of 8, 16 ... bytes has a marker, a slot whose payload tells what goes on from there:
+ *
+ *      marker   bits 0-7: phrases of 1 ... 8 bytes more   bit 8: a longer one, by the next marker
+ *
+ * So a look-up touches one slot for a length it tries, and no length is tried in vain often.
+ */
+#ifndef CKV_PHRASE_MATCH_H
+#define CKV_PHRASE_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PHRASE_LEN_MAX     64
+#define PHRASE_TEXT_MAX    (1u << 22) /* bytes that a slot's offset can tell apart */
+#define PHRASE_TEXT_PAD    64         /* readable bytes after the text's last */
+#define PHRASE_PAYLOAD_MAX (1u << 24)
+
+#define MATCH_LONGER     0x20u
+#define MATCH_MARKER_LEN 9 /* stands for a length in a marker's hash */
+#define MATCH_TIERS      (PHRASE_LEN_MAX / 8)
+
+typedef struct phrase_matcher {
+    uint64_t *slots;
+    uint8_t *filter;
+    const uint8_t *text;
+    uint32_t nslots;
+    unsigned filter_shift; /* 32 - log2 of the filter's bytes */
+    uint32_t single[256];  /* payload of each single byte */
+} phrase_matcher;
+
+/* Adds a phrase of 2 to 64 bytes that lie at `offset` of the text; it must not be there yet.
+ * The table must have an empty slot for it and for each of its prefixes of 8, 16 ... bytes.
+ * Returns how many slots it took. */
+unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint32_t payload);
+
+/* The same for a phrase of more than 8 bytes at p, of which `left` bytes can be read. 0: none. */
+unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t left,
+                           uint32_t *payload);
+
+static inline uint64_t phrase_load64(const uint8_t *p) {
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
+static inline uint64_t match_mask(unsigned len) { return ~(uint64_t)0 >> (64 - 8 * len); }
+
+/* Hash of `len` bytes (the rest of `word` is 0) that come after the bytes of hash `before`. */
+static inline uint64_t match_hash(uint64_t before, uint64_t word, unsigned len) {
+    uint64_t x = word + before + len * 0x9fb21c651e98df25u;
+    return (x ^ x >> 29) * 0x9e3779b97f4a7c15u;
+}
+
+static inline uint32_t match_hash4(uint64_t word) { return (uint32_t)word * 0x9e3779b1u; }
+static inline uint32_t match_hash2(uint64_t word) { return (uint32_t)(word << 16) * 0x85ebca6bu; }
+
+static inline uint32_t match_home(const phrase_matcher *t, uint64_t hash) {
+    return (uint32_t)((hash >> 32) * t->nslots >> 32);
+}
+static inline uint64_t match_print(uint64_t hash) { return (hash >> 28 & 0x3ffff) | 1; }
+
+/* Slots hold [fingerprint:18][payload:24][offset:22]. */
+static inline uint32_t match_payload(uint64_t slot) {
+    return (uint32_t)(slot >> 22) & (PHRASE_PAYLOAD_MAX - 1);
+}
+static inline const uint8_t *match_text(const phrase_matcher *t, uint64_t slot) {
+    return t->text + (slot & (PHRASE_TEXT_MAX - 1));
+}
+
+/* The payload of the phrase that is the lowest `len` bytes of `word`, at most 8. */
+static inline bool match_word(const phrase_matcher *t, uint64_t word, unsigned len,
+                              uint32_t *payload) {
+    uint64_t masked = word & match_mask(len), hash = match_hash(0, masked, len);
+    uint64_t print = match_print(hash);
+    for (uint32_t i = match_home(t, hash); t->slots[i] != 0; i = i + 1 == t->nslots ? 0 : i + 1) {
+        uint64_t slot = t->slots[i];
+        if (slot >> 46 != print) continue;
+        if (((phrase_load64(match_text(t, slot)) ^ masked) & match_mask(len)) != 0) continue;
+        *payload = match_payload(slot);
+        return true;
+    }
+    return false;
+}
+
+/* Finds the longest phrase at p, of which `left` >= 1 bytes belong to the record, though 8 can be
+ * read. Returns its length. */
+static inline unsigned phrase_match(const phrase_matcher *t, const uint8_t *p, size_t left,
+                                    uint32_t *payload) {
+    static const uint8_t fits[8] = {0, 0, 0, 0, 1, 3, 7, 15};
+    uint64_t word = phrase_load64(p);
+    unsigned lens = t->filter[match_hash4(word) >> t->filter_shift];
+    if (lens & MATCH_LONGER && left > 8) {
+        unsigned len = phrase_match_long(t, p, left, payload);
+        if (len > 0) return len;
+    }
+    lens &= left < 8 ? fits[left] : 31u;
+    while (lens) {
+        unsigned top = 31u - (unsigned)__builtin_clz(lens);
+        if (match_word(t, word, top + 4, payload)) return top + 4;
+        lens ^= 1u << top;
+    }
+    lens = t->filter[match_hash2(word) >> t->filter_shift];
+    if (lens & 0x80 && left >= 3 && match_word(t, word, 3, payload)) return 3;
+    if (lens & 0x40 && left >= 2 && match_word(t, word, 2, payload)) return 2;
+    *payload = t->single[word & 0xff];
+    return 1;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* cron.c: what happens between commands. See cron.h. */
+#include "cron.h"
+
+#include "train.h"
+#include "waiting.h"
+
+#define SLICE_US   1000
+#define IDLE_MS    100 /* between slices: with nothing to do, */
+#define BUSY_MS    10  /* with something to do, */
+#define HURRIED_MS 1   /* and with a client waiting for it */
+
+static struct {
+    bool reencoding;
+    bool failed; /* some page of the pass could not be brought to the current codec */
+    maps_cursor cursor;
+    waiting clients;
+} work;
+
+void cron_reencode(void) {
+    work.reencoding = true;
+    work.failed = false;
+    maps_cursor_start(&work.cursor);
+}
+
+/* No page names an old codec any more: they can go. Unless there are values that no pass comes by,
+ * on their way to or from the keyspace. */
+static void free_old_codecs(void) {
+    if (work.failed || maps_any_unlisted()) return;
+    for (int i = 1; i < CODECS_MAX; i++)
+        if (ckv.codecs.place[i] && i != ckv.codecs.current) codecs_remove(&ckv.codecs, (uint8_t)i);
+}
+
+static void reencode(uint64_t deadline_us) {
+    stored_map *s;
+    uint32_t bucket;
+    uint64_t now_ticks = expiry_ticks(ckv_now_ms());
+    while (ckv_monotonic_us() < deadline_us) {
+        if (!maps_cursor_next(&work.cursor, &s, &bucket)) {
+            work.reencoding = false;
+            free_old_codecs();
+            waiting_answer(&work.clients, NULL);
+            return;
+        }
+        if (!map_reencode(s->m, bucket, now_ticks)) work.failed = true;
+    }
+}
+
+static void tick(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    uint64_t deadline_us = ckv_monotonic_us() + SLICE_US;
+    if (train_step(deadline_us)) cron_reencode();
+    if (work.reencoding) reencode(deadline_us);
+    int wait_ms = work.clients.count ? HURRIED_MS
+                  : work.reencoding || train_running() ? BUSY_MS : IDLE_MS;
+    RedisModule_CreateTimer(ctx, wait_ms, tick, NULL);
+}
+
+void cron_start(RedisModuleCtx *ctx) {
+    maps_cursor_register(&work.cursor);
+    train_start();
+    RedisModule_CreateTimer(ctx, IDLE_MS, tick, NULL);
+}
+
+int cron_optimize(RedisModuleCtx *ctx) {
+    size_t before = work.clients.count;
+    waiting_add(ctx, &work.clients);
+    if (work.clients.count > before) cron_reencode();
+    return REDISMODULE_OK;
+}
+
+uint64_t cron_pages_to_reencode(void) {
+    return work.reencoding ? maps_cursor_pages_ahead(&work.cursor) : 0;
+}

@@ -1,0 +1,22 @@
+/* expire_args.h: the times that commands are given: EX s, PX ms, EXAT s, PXAT ms. */
+#ifndef CKV_EXPIRE_ARGS_H
+#define CKV_EXPIRE_ARGS_H
+
+#include "redismodule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a number is to be read: bits. */
+#define TIME_SECONDS  1 /* else milliseconds */
+#define TIME_ABSOLUTE 2 /* else from now */
+
+/* The unit that an option's word names, or -1. */
+int time_option(RedisModuleString *word);
+
+/* Reads a time into *at_ms. False, with the error replied, if it is no integer or out of range;
+ * `positive`: if it is not above zero, either. */
+bool time_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number, int unit,
+               int64_t now_ms, bool positive, int64_t *at_ms);
+
+#endif

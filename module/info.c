@@ -1,0 +1,80 @@
+/* info.c: the figures of INFO ckv and CKV STATS. See info.h. */
+#include "info.h"
+
+#include "cron.h"
+#include "maps.h"
+
+typedef struct figure {
+    const char *name;
+    bool fraction;
+    long long count;
+    double value; /* if it is a fraction */
+} figure;
+
+#define FIGURES_MAX 32
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+static int gather(figure *f) {
+    maps_sum sum = maps_add_up(-1);
+    const map_totals *t = &sum.totals;
+    long long codecs_there = 0, codec_bytes = (long long)codecs_bytes(&ckv.codecs);
+    for (int i = 1; i < CODECS_MAX; i++) codecs_there += ckv.codecs.place[i] != NULL;
+    const codec *current = ckv.codecs.place[ckv.codecs.current];
+    double stored = (double)(t->page_bytes + t->large_bytes);
+    double raw = (double)(t->key_bytes + t->value_bytes);
+    int n = 0;
+#define COUNT(figure_name, figure_count)                                                           \
+    f[n++] = (figure) { .name = figure_name, .count = (long long)(figure_count) }
+#define FRACTION(figure_name, figure_value)                                                        \
+    f[n++] = (figure) { .name = figure_name, .fraction = true, .value = figure_value }
+    COUNT("records", t->records);
+    COUNT("records_with_expiry", t->expiring);
+    COUNT("raw_key_bytes", t->key_bytes);
+    COUNT("raw_value_bytes", t->value_bytes);
+    COUNT("page_bytes", t->page_bytes);
+    COUNT("large_records", t->large);
+    COUNT("large_bytes", t->large_bytes);
+    FRACTION("bytes_per_record", ratio(stored + (double)codec_bytes, (double)t->records));
+    FRACTION("compression_ratio", ratio(raw, stored));
+    COUNT("dictionaries", codecs_there);
+    COUNT("dictionary_bytes", codec_bytes);
+    COUNT("dictionary_age_seconds",
+          ckv.codecs.current ? (ckv_now_ms() - current->made_ms) / 1000 : 0);
+    COUNT("trainings", ckv.stats.trainings);
+    COUNT("pages_to_reencode", cron_pages_to_reencode());
+    COUNT("expired_records", ckv.stats.expired);
+    COUNT("hits", ckv.stats.hits);
+    COUNT("misses", ckv.stats.misses);
+    COUNT("maps", sum.maps);
+    COUNT("buckets", sum.buckets);
+    COUNT("pages", t->pages);
+#undef COUNT
+#undef FRACTION
+    return n;
+}
+
+void info_section(RedisModuleInfoCtx *ctx, int for_crash_report) {
+    figure figures[FIGURES_MAX];
+    /* After a crash the maps may be what is broken. */
+    if (for_crash_report || RedisModule_InfoAddSection(ctx, NULL) != REDISMODULE_OK) return;
+    int n = gather(figures);
+    for (int i = 0; i < n; i++) {
+        const figure *f = &figures[i];
+        if (f->fraction) RedisModule_InfoAddFieldDouble(ctx, f->name, f->value);
+        else RedisModule_InfoAddFieldLongLong(ctx, f->name, f->count);
+    }
+}
+
+int info_reply(RedisModuleCtx *ctx) {
+    figure figures[FIGURES_MAX];
+    int n = gather(figures);
+    RedisModule_ReplyWithMap(ctx, n);
+    for (int i = 0; i < n; i++) {
+        const figure *f = &figures[i];
+        RedisModule_ReplyWithCString(ctx, f->name);
+        if (f->fraction) RedisModule_ReplyWithDouble(ctx, f->value);
+        else RedisModule_ReplyWithLongLong(ctx, f->count);
+    }
+    return REDISMODULE_OK;
+}

@@ -1,0 +1,50 @@
+/*
+ * keyspace.h: from a user's key to its map and record.
+ *
+ * Standalone, the map of a key is the Redis key "ckv:<n>", n = hash(stem) mod ckv.maps, a function
+ * of the key alone, so that replicas, RDB files and other servers agree on it.
+ */
+#ifndef CKV_KEYSPACE_H
+#define CKV_KEYSPACE_H
+
+#include "maps.h"
+
+/* One look-up, from keyspace_open() to keyspace_close(). */
+typedef struct lookup {
+    RedisModuleCtx *ctx;
+    RedisModuleString *name; /* the user's key */
+    RedisModuleKey *handle;  /* of the map's Redis key */
+    stored_map *stored;      /* NULL: there is no such map yet */
+    map_key key;
+    map_pos pos;
+    int64_t now_ms;
+    bool stored_there; /* pos is where a record lies, which may have expired */
+    bool found;        /* and it has not */
+} lookup;
+
+/* Finds the record of a key. False (and the error is replied) if the map's Redis key holds
+ * something else; nothing to close then. */
+bool keyspace_open(RedisModuleCtx *ctx, RedisModuleString *key, lookup *l);
+/* The same, without replying: for callers with several keys. */
+bool keyspace_open_quietly(RedisModuleCtx *ctx, RedisModuleString *key, lookup *l);
+void keyspace_close(lookup *l);
+
+/* The value of a record that was found; replies an error and returns NULL if it is damaged. */
+const uint8_t *keyspace_value(lookup *l, size_t *len);
+
+/* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. Tells WATCH and tracking.
+ * False (and the error is replied): out of memory. */
+bool keyspace_put(lookup *l, const void *value, size_t len, int64_t at_ms);
+/* The same, with the expiry that it has (none if it is new). */
+bool keyspace_put_keeping_expiry(lookup *l, const void *value, size_t len);
+bool keyspace_set_expiry(lookup *l, int64_t at_ms);
+/* Deletes a record that is stored, expired or not; a map without records goes as well. */
+void keyspace_delete(lookup *l);
+
+/* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
+void keyspace_notify(const lookup *l, int type, const char *event);
+
+/* The longest TTL there is, ms; see expiry.h. */
+#define KEYSPACE_TTL_MAX_MS EXPIRY_TTL_MAX_MS
+
+#endif

@@ -1,0 +1,57 @@
+/* load.c: the module's start, and what everything else stands on. */
+#include "ckv.h"
+#include "commands.h"
+#include "config.h"
+#include "cron.h"
+#include "info.h"
+#include "type.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+
+ckv_state ckv;
+
+int64_t ckv_now_ms(void) {
+    /* Redis 7.2 and later: one time for a whole command or script. */
+    if (RedisModule_CachedMicroseconds) return RedisModule_CachedMicroseconds() / 1000;
+    return RedisModule_Milliseconds();
+}
+
+uint64_t ckv_monotonic_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void ckv_log(const char *level, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    RedisModule_Log(NULL, level, "%s: %s", CKV_NAME, text);
+}
+
+static bool start_core(void) {
+    ckv.mem = (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free,
+                    RedisModule_MallocSize};
+    return getrandom(ckv.secret, sizeof ckv.secret, 0) == (ssize_t)sizeof ckv.secret &&
+           codecs_init(&ckv.codecs, &ckv.mem, 3);
+}
+
+__attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
+                                                              RedisModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
+    RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
+                                          REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
+    if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
+        type_register(ctx) != REDISMODULE_OK || commands_register(ctx) != REDISMODULE_OK ||
+        RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
+    cron_start(ctx);
+    return REDISMODULE_OK;
+}

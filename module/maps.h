@@ -1,0 +1,57 @@
+/*
+ * maps.h: all maps of this server, wherever they came from (a command, an RDB file, RESTORE, COPY).
+ *
+ * A map is listed while it is a value of the keyspace. The lock is for `free`, which the server
+ * may call on another thread; everything else happens on the main thread.
+ */
+#ifndef CKV_MAPS_H
+#define CKV_MAPS_H
+
+#include "ckv.h"
+
+/* The value of ckv's data type. */
+typedef struct stored_map {
+    map *m;
+    int db;
+    bool listed;
+    struct stored_map *previous, *next;
+} stored_map;
+
+/* Wraps a map, which it owns from then on; not listed yet. */
+stored_map *maps_wrap(map *m);
+/* Any thread. */
+void maps_free(stored_map *s);
+
+void maps_list(stored_map *s, int db);
+void maps_unlist(stored_map *s);
+/* FLUSHDB and FLUSHALL (db -1) take them all at once, without a word about each. */
+void maps_unlist_db(int db);
+void maps_swap_db(int a, int b);
+
+/* A way over all buckets of all listed maps, for work in slices: maps may come and go meanwhile.
+ * What is there from start to end is met once; splits and merges may show a record twice. */
+typedef struct maps_cursor {
+    stored_map *at; /* NULL: at the end */
+    uint32_t bucket;
+    struct maps_cursor *next;
+} maps_cursor;
+
+/* Each cursor is registered once and lives as long as the module. */
+void maps_cursor_register(maps_cursor *c);
+void maps_cursor_start(maps_cursor *c);
+/* The next bucket; false at the end. */
+bool maps_cursor_next(maps_cursor *c, stored_map **s, uint32_t *bucket);
+/* Pages of the maps that a cursor has not come to yet. */
+uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
+
+/* Whether there are maps that are not listed: values on their way to or from the keyspace. */
+bool maps_any_unlisted(void);
+
+/* What the maps of one database (or of all, -1) hold, and how many they are. */
+typedef struct maps_sum {
+    map_totals totals;
+    uint64_t maps, buckets;
+} maps_sum;
+maps_sum maps_add_up(int db);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * rdb.h: ckv in an RDB file and in a DUMP.
+ *
+ * A file: the codecs come first, as auxiliary data, then every map as its pages are; loading and
+ * saving are copies. A payload that leaves the server by itself (DUMP, MIGRATE) can't count on
+ * the other side's codecs and carries plain records, packed by zstd. The saver knows which it is
+ * because the auxiliary data is saved before the keys of a file and never for a DUMP.
+ *
+ *      auxiliary:  [version][maps][current place][codecs] ([place][codec, see codec_train.h])...
+ *      map:        [kind] and then
+ *      pages:      [secret, 2][buckets][raw key bytes][raw value bytes]
+ *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]
+ *                   [large record]...)...
+ *      records:    [count] ([raw bytes][zstd: (key length, value length, at ms, key, value)...])...
+ */
+#ifndef CKV_RDB_H
+#define CKV_RDB_H
+
+#include "redismodule.h"
+
+void *rdb_load_map(RedisModuleIO *io, int version);
+void rdb_save_map(RedisModuleIO *io, void *value);
+void rdb_save_aux(RedisModuleIO *io, int when);
+/* The same for servers that let auxiliary data be left out: nothing is written where there are no
+ * records, and the file loads without the module. */
+void rdb_save_optional_aux(RedisModuleIO *io, int when);
+int rdb_load_aux(RedisModuleIO *io, int version, int when);
+/* Writes a map as commands into an AOF. */
+void rdb_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value);
+
+/* Loading has come to its end, well or not. */
+void rdb_loading_ended(void);
+
+#endif

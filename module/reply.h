@@ -1,0 +1,16 @@
+/* reply.h: the error texts of Redis' own string commands. */
+#ifndef CKV_REPLY_H
+#define CKV_REPLY_H
+
+#include "redismodule.h"
+
+#define ERROR_SYNTAX  "ERR syntax error"
+#define ERROR_INTEGER "ERR value is not an integer or out of range"
+
+/* "ERR invalid expire time in 'cset' command" */
+int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command);
+
+/* Whether an argument is this word, in upper or lower case. */
+int arg_is(RedisModuleString *arg, const char *word);
+
+#endif

@@ -1,0 +1,231 @@
+/* train.c: learning a codec from what is stored. See train.h. */
+#include "train.h"
+
+#include "core/codec_train.h"
+#include "core/stem.h"
+#include "waiting.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define SAMPLE_MAX     (16u << 20) /* bytes of values */
+#define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
+#define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
+#define GROWN          8           /* times the data, since the last training */
+/* A codec's memory: at least this, and at most this share of the raw data, 3%. */
+#define CODEC_BYTES_MIN (64u << 10)
+#define CODEC_SHARE(n)  ((n) / 33)
+/* Drift is judged when this much has been written with a codec, and a training then is worth it
+ * only if at least this much has. Bytes. */
+#define DRIFT_BASELINE (2u << 20)
+#define DRIFT_WRITTEN  (8u << 20)
+#define DRIFTED        1.1
+
+/* Strings, one after the other, that grow into an array of samples. */
+typedef struct collection {
+    uint8_t *bytes;
+    uint32_t *lens;
+    size_t used, cap, count, count_cap;
+} collection;
+
+static struct {
+    bool sampling;
+    maps_cursor cursor;
+    uint64_t chance; /* that a bucket is sampled, of 2^32 */
+    uint64_t random;
+    collection keys, values;
+    uint8_t last_stem[64];
+    size_t last_stem_len;
+    size_t max_bytes;
+    int level;
+    waiting clients;
+} job;
+
+static atomic_bool learning;
+static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
+static atomic_bool finished;     /* the thread is done, with or without a codec */
+
+/* Of the current codec: encoded / raw of the first writes, and raw bytes written in all. */
+static double baseline;
+
+void train_start(void) {
+    maps_cursor_register(&job.cursor);
+    job.random = 0x9e3779b97f4a7c15ULL;
+}
+
+bool train_running(void) { return job.sampling || atomic_load(&learning); }
+
+/* ---- sampling ---------------------------------------------------------------------------- */
+
+static void collect(collection *c, const uint8_t *bytes, size_t len) {
+    if (c->used + len > c->cap) {
+        c->cap = (c->used + len) * 2;
+        c->bytes = RedisModule_Realloc(c->bytes, c->cap);
+    }
+    if (c->count == c->count_cap) {
+        c->count_cap = c->count_cap ? c->count_cap * 2 : 1024;
+        c->lens = RedisModule_Realloc(c->lens, c->count_cap * sizeof *c->lens);
+    }
+    memcpy(c->bytes + c->used, bytes, len);
+    c->used += len;
+    c->lens[c->count++] = (uint32_t)len;
+}
+
+static void forget(collection *c) {
+    RedisModule_Free(c->bytes);
+    RedisModule_Free(c->lens);
+    *c = (collection){0};
+}
+
+/* Neighbours share their stem, and it is stored once: it counts once. */
+static void collect_key(const uint8_t *key, size_t len) {
+    uint8_t suffix;
+    size_t stem_len = stem_split(key, len, &suffix);
+    if (stem_len > MAP_KEY_MAX || job.keys.used + stem_len > SAMPLE_KEY_MAX) return;
+    bool again = stem_len == job.last_stem_len && stem_len <= sizeof job.last_stem &&
+                 !memcmp(key, job.last_stem, stem_len);
+    if (again) return;
+    collect(&job.keys, key, stem_len);
+    job.last_stem_len = stem_len;
+    if (stem_len <= sizeof job.last_stem) memcpy(job.last_stem, key, stem_len);
+}
+
+static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    collect_key(key, key_len);
+    size_t len;
+    const uint8_t *value = map_value(context, pos, &len);
+    if (value && len > 0) collect(&job.values, value, len < RECORD_MAX ? len : RECORD_MAX);
+    return job.values.used < SAMPLE_MAX;
+}
+
+static uint64_t next_random(void) {
+    job.random ^= job.random << 13;
+    job.random ^= job.random >> 7;
+    job.random ^= job.random << 17;
+    return job.random >> 32;
+}
+
+static void start_sampling(void) {
+    maps_sum sum = maps_add_up(-1);
+    uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
+    job.sampling = true;
+    job.chance = raw <= SAMPLE_MAX ? 1ULL << 32 : ((uint64_t)SAMPLE_MAX << 32) / raw;
+    job.level = (int)ckv.config.compression_level;
+    job.max_bytes = CODEC_SHARE(raw);
+    if (job.max_bytes < CODEC_BYTES_MIN) job.max_bytes = CODEC_BYTES_MIN;
+    if (job.max_bytes > (size_t)ckv.config.dictionary_size)
+        job.max_bytes = (size_t)ckv.config.dictionary_size;
+    maps_cursor_start(&job.cursor);
+}
+
+/* ---- learning, on a thread of its own ------------------------------------------------------- */
+
+static phrase_sample *sample_array(const collection *c) {
+    phrase_sample *array = RedisModule_Alloc((c->count + 1) * sizeof *array);
+    const uint8_t *at = c->bytes;
+    for (size_t i = 0; i < c->count; i++) {
+        array[i] = (phrase_sample){at, c->lens[i]};
+        at += c->lens[i];
+    }
+    return array;
+}
+
+static void *learn(void *unused) {
+    (void)unused;
+    phrase_sample *keys = sample_array(&job.keys), *values = sample_array(&job.values);
+    codec_samples samples = {keys, job.keys.count, values, job.values.count};
+    atomic_store(&learned, codec_train(&ckv.mem, &samples, job.max_bytes, job.level));
+    RedisModule_Free(keys);
+    RedisModule_Free(values);
+    atomic_store(&finished, true);
+    return NULL;
+}
+
+static void start_learning(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    job.sampling = false;
+    job.last_stem_len = 0;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    atomic_store(&finished, false);
+    atomic_store(&learning, true);
+    if (pthread_create(&thread, &attributes, learn, NULL) != 0) {
+        ckv_log("warning", "can't start a thread to train on");
+        atomic_store(&finished, true);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* Takes what was learned into use. True if there is a new codec. */
+static bool install(void) {
+    codec *c = atomic_exchange(&learned, NULL);
+    uint32_t place = CODECS_MAX;
+    if (c) {
+        maps_sum sum = maps_add_up(-1);
+        c->data_bytes = sum.totals.key_bytes + sum.totals.value_bytes;
+        c->made_ms = ckv_now_ms();
+        place = codecs_add(&ckv.codecs, c);
+        if (place == CODECS_MAX) codec_free(&ckv.mem, c);
+    }
+    forget(&job.keys);
+    forget(&job.values);
+    atomic_store(&learning, false);
+    if (place == CODECS_MAX) {
+        ckv_log("warning", "a training failed: out of memory");
+        waiting_answer(&job.clients, "ERR the training failed");
+        return false;
+    }
+    ckv.codecs.current = (uint8_t)place;
+    ckv.codecs.recent_raw = ckv.codecs.recent_encoded = ckv.codecs.written = 0;
+    baseline = 0;
+    ckv.stats.trainings++;
+    ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
+            (double)c->data_bytes / 1e6, c->bytes / 1024);
+    waiting_answer(&job.clients, NULL);
+    return true;
+}
+
+/* ---- when ------------------------------------------------------------------------------------- */
+
+static bool drifted(void) {
+    const codecs *all = &ckv.codecs;
+    if (all->current == CODEC_RAW || all->written < DRIFT_BASELINE) return false;
+    double ratio = (double)all->recent_encoded / (double)all->recent_raw;
+    if (baseline == 0) baseline = ratio;
+    return all->written >= DRIFT_WRITTEN && ratio > baseline * DRIFTED;
+}
+
+static bool due(void) {
+    maps_sum sum = maps_add_up(-1);
+    uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
+    if (raw < (uint64_t)ckv.config.train_after) return false;
+    const codec *current = ckv.codecs.place[ckv.codecs.current];
+    return ckv.codecs.current == CODEC_RAW || raw >= GROWN * current->data_bytes || drifted();
+}
+
+bool train_step(uint64_t deadline_us) {
+    if (atomic_load(&learning)) return atomic_load(&finished) && install();
+    if (!job.sampling) {
+        if (!due()) return false;
+        start_sampling();
+    }
+    stored_map *s;
+    uint32_t bucket;
+    while (job.values.used < SAMPLE_MAX && maps_cursor_next(&job.cursor, &s, &bucket)) {
+        if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
+        if (ckv_monotonic_us() >= deadline_us) return false;
+    }
+    start_learning();
+    return false;
+}
+
+int train_now(RedisModuleCtx *ctx) {
+    if (maps_add_up(-1).totals.records == 0)
+        return RedisModule_ReplyWithError(ctx, "ERR there are no records to train on");
+    size_t before = job.clients.count;
+    waiting_add(ctx, &job.clients);
+    if (job.clients.count > before && !train_running()) start_sampling();
+    return REDISMODULE_OK;
+}

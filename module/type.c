@@ -1,0 +1,96 @@
+/* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
+#include "type.h"
+
+#include "maps.h"
+#include "rdb.h"
+
+#include <string.h>
+
+static void free_map(void *value) { maps_free(value); }
+
+/* The value leaves its key: it may be freed on another thread, or come back under another name. */
+static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
+    (void)ctx;
+    maps_unlist((stored_map *)value);
+}
+
+static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t samples) {
+    (void)ctx, (void)samples;
+    const stored_map *s = value;
+    return ckv.mem.usable((void *)s) + map_bytes(s->m);
+}
+
+/* How much work freeing is: the server does it in the background if it is much. */
+static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
+    (void)ctx;
+    return ((const stored_map *)value)->m->totals.pages;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* Whether a key has come into being other than by a command of ours. Most events are nothing of
+ * the kind and must cost nothing: our own writes announce theirs here as well. */
+static bool brings_a_value(const char *event) {
+    static const char *const bringing[] = {"loaded", "restore", "rename_to", "move_to", "copy_to"};
+    for (size_t i = 0; i < sizeof bringing / sizeof *bringing; i++)
+        if (!strcmp(event, bringing[i])) return true;
+    return false;
+}
+
+static int on_key_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *name) {
+    (void)type;
+    if (!brings_a_value(event)) return REDISMODULE_OK;
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_MODULE &&
+        RedisModule_ModuleTypeGetType(key) == ckv.type)
+        maps_list(RedisModule_ModuleTypeGetValue(key), RedisModule_GetSelectedDb(ctx));
+    RedisModule_CloseKey(key);
+    return REDISMODULE_OK;
+}
+
+static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const RedisModuleFlushInfo *info = data;
+    if (sub == REDISMODULE_SUBEVENT_FLUSHDB_START) maps_unlist_db(info->dbnum);
+}
+
+static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)sub;
+    const RedisModuleSwapDbInfo *info = data;
+    maps_swap_db(info->dbnum_first, info->dbnum_second);
+}
+
+static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_LOADING_ENDED || sub == REDISMODULE_SUBEVENT_LOADING_FAILED)
+        rdb_loading_ended();
+}
+
+/* ---- registration -------------------------------------------------------------------------------- */
+
+int type_register(RedisModuleCtx *ctx) {
+    int served = RedisModule_GetTypeMethodVersion ? RedisModule_GetTypeMethodVersion() : 4;
+    bool optional_aux = served >= REDISMODULE_TYPE_METHOD_VERSION; /* Redis 7.2 and later */
+    RedisModuleTypeMethods methods = {
+        .version = (uint64_t)(optional_aux ? REDISMODULE_TYPE_METHOD_VERSION : served),
+        .rdb_load = rdb_load_map,
+        .rdb_save = rdb_save_map,
+        .aof_rewrite = rdb_rewrite_map,
+        .free = free_map,
+        .mem_usage2 = memory_of_map,
+        .free_effort2 = free_effort,
+        .unlink2 = unlink_map,
+        .aux_load = rdb_load_aux,
+        .aux_save = optional_aux ? NULL : rdb_save_aux,
+        .aux_save2 = optional_aux ? rdb_save_optional_aux : NULL,
+        .aux_save_triggers = REDISMODULE_AUX_BEFORE_RDB | REDISMODULE_AUX_AFTER_RDB,
+    };
+    ckv.type = RedisModule_CreateDataType(ctx, CKV_TYPE_NAME, CKV_TYPE_VERSION, &methods);
+    if (!ckv.type) return REDISMODULE_ERR;
+    RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_LOADED | REDISMODULE_NOTIFY_GENERIC,
+                                          on_key_event);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_flush);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
+    return REDISMODULE_OK;
+}

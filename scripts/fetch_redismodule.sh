@@ -1,0 +1,25 @@
+#!/bin/sh
+# Gets redismodule.h out of Debian's redis source package: downloaded and unpacked, not built.
+#
+#   scripts/fetch_redismodule.sh <dest>     leaves <dest>/include/redismodule.h
+#
+# The newest header serves every server: it only declares functions, which are looked up by name when
+# the module is loaded. So a recent suite is asked first, then this machine's own.
+#
+#   REDIS_SUITE=trixie   another suite to take it from
+set -eu
+
+dest=$1
+here=$(dirname "$0")
+own=$(. /etc/os-release 2>/dev/null && [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-}" || true)
+
+for suite in ${REDIS_SUITE:-trixie} $own; do
+    if folder=$("$here/fetch_source.sh" redis "$suite" "$dest" | tail -n 1) && [ -n "$folder" ]; then
+        mkdir -p "$dest/include"
+        cp "$folder/src/redismodule.h" "$dest/include/redismodule.h"
+        echo "redismodule.h: from $folder" >&2
+        exit 0
+    fi
+done
+echo "cannot get redismodule.h; give its folder: make REDISMODULE_INCLUDE=<dir>" >&2
+exit 1

@@ -1,0 +1,179 @@
+#!/bin/sh
+# Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
+# module header, a Python environment. Installs only what is missing; quick when nothing is.
+#
+#   scripts/setup.sh [build|server|python|fuzz|lint|all]...     (default: all)
+#
+# On Debian and Ubuntu packages come from apt; elsewhere it says what to install and stops.
+set -eu
+cd "$(dirname "$0")/.."
+
+CC=${CC:-cc}
+PYTHON=${PYTHON:-python3}
+REDIS_SERVER=${REDIS_SERVER:-redis-server}
+
+packages=
+elsewhere=
+
+# need <Debian packages> <what to say elsewhere>
+need() {
+    packages="$packages $1"
+    elsewhere="$elsewhere
+  $2"
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+header() { have "$CC" && printf '#include <stddef.h>\n#include <%s>\n' "$1" | "$CC" -E - >/dev/null 2>&1; }
+
+# The functions this module needs came with Redis 7.0: an older header on the include path is no use.
+header_is_new() {
+    printf '#include <stddef.h>\n#include <redismodule.h>\n' |
+        "$CC" ${1:+-I"$1"} -E - 2>/dev/null | grep -q RedisModule_RegisterNumericConfig
+}
+
+header_found() {
+    if [ -n "${REDISMODULE_INCLUDE:-}" ]; then
+        [ -e "$REDISMODULE_INCLUDE/redismodule.h" ] || {
+            echo "setup: no redismodule.h in REDISMODULE_INCLUDE=$REDISMODULE_INCLUDE" >&2
+            exit 1
+        }
+        header_is_new "$REDISMODULE_INCLUDE" || {
+            echo "setup: $REDISMODULE_INCLUDE/redismodule.h is older than Redis 7.0" >&2
+            exit 1
+        }
+        return 0
+    fi
+    if header redismodule.h; then
+        header_is_new "" && return 0
+        echo "setup: the redismodule.h on the include path is older than Redis 7.0;" \
+            "choose another with REDISMODULE_INCLUDE=<dir>" >&2
+        exit 1
+    fi
+    [ -e build/deps/include/redismodule.h ]
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif have sudo; then
+        sudo "$@"
+    else
+        echo "setup: not root and no sudo; run this as root:  $*" >&2
+        exit 1
+    fi
+}
+
+install_missing() {
+    [ -n "$packages" ] || return 0
+    if ! have apt-get; then
+        echo "setup: this is not Debian or Ubuntu; please install, then try again:$elsewhere" >&2
+        exit 1
+    fi
+    echo "setup: installing$packages" >&2
+    # shellcheck disable=SC2086  # a list of words
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        $packages </dev/null >&2 && packages= && return 0
+    echo "setup: refreshing apt's package lists" >&2
+    as_root apt-get update -qq </dev/null >&2
+    # shellcheck disable=SC2086
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        $packages </dev/null >&2
+    packages=
+}
+
+check_build() {
+    { have "$CC" && have make && header stdlib.h; } || need build-essential "a C11 compiler and GNU make"
+    # Without a compiler a header cannot be looked for: then both are asked for.
+    header zstd.h || need libzstd-dev "libzstd with its headers, 1.4 or newer"
+    header hiredis/hiredis.h || need libhiredis-dev "hiredis with its headers"
+    if ! header_found; then
+        have dpkg-source || need dpkg-dev \
+            "redismodule.h of Redis 7.0 or newer (src/redismodule.h in its sources); say REDISMODULE_INCLUDE=<dir>"
+        [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || ! have apt-get ||
+            need debian-archive-keyring "-"
+    fi
+}
+
+check_server() {
+    have "$REDIS_SERVER" || need redis-server "redis-server 7.0 or newer (or Valkey 8 or newer)"
+    have redis-cli || need redis-tools "redis-cli and redis-benchmark"
+}
+
+check_python() {
+    have "$PYTHON" || {
+        need "python3" "Python 3.9 or newer"
+        return 0
+    }
+    have_venv || "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null || need python3-venv "Python's venv module"
+}
+
+check_python3() { have "$PYTHON" || need python3 "Python 3.9 or newer"; }
+
+check_fuzz() {
+    have clang || need clang "clang with libFuzzer, AddressSanitizer and UBSan (compiler-rt)"
+}
+
+check_lint() {
+    have clang-format || need clang-format "clang-format"
+    have cppcheck || need cppcheck "cppcheck"
+}
+
+have_venv() { cmp -s requirements.txt .venv/.requirements && .venv/bin/python -c '' 2>/dev/null; }
+
+# Steps that follow once the packages are there.
+finish_build() {
+    header_found || scripts/fetch_redismodule.sh build/deps
+}
+
+finish_python() {
+    have_venv && return 0
+    if ! "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null; then
+        need python3-venv "Python's venv module"
+        install_missing
+    fi
+    echo "setup: Python environment in .venv" >&2
+    rm -rf .venv
+    "$PYTHON" -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt >&2
+    cp requirements.txt .venv/.requirements
+}
+
+# libFuzzer's run-time is a package of its own, named after clang's version.
+finish_fuzz() {
+    [ -e "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ] && return 0
+    probe=$(mktemp -d)
+    echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d == 0 && n; }' >"$probe/f.c"
+    if ! clang -fsanitize=fuzzer,address "$probe/f.c" -o "$probe/f" 2>/dev/null; then
+        need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev" "clang's compiler-rt (libFuzzer)"
+    fi
+    rm -rf "$probe"
+    install_missing
+}
+
+[ $# -gt 0 ] || set -- all
+parts=
+for part in "$@"; do
+    case $part in
+        all) parts="$parts build server python fuzz lint" ;;
+        build | server | python | python3 | fuzz | lint) parts="$parts $part" ;;
+        *)
+            echo "setup: unknown part '$part'" >&2
+            exit 1
+            ;;
+    esac
+done
+
+# One at a time, also under make -j.
+mkdir -p build
+if have flock; then
+    exec 9>build/.setup.lock
+    flock 9
+fi
+
+for part in $parts; do "check_$part"; done
+install_missing
+for part in $parts; do
+    case $part in
+        build | python | fuzz) "finish_$part" ;;
+    esac
+done

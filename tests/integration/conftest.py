@@ -1,0 +1,193 @@
+"""Fixtures: one server for all tests that need no restart, and servers of their own for the others.
+
+    pytest tests/integration [--topology plain|aof|replica]
+
+The topology changes what stands around the shared server, not the tests: with `aof` it is restarted
+from its append-only file after every test, with `replica` a second server follows it; in both cases
+all records are compared.
+"""
+
+import os
+
+import pytest
+
+import server as servers
+from helpers import is_error, reply
+from server import Server
+
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(servers.ROOT, "build", "hypothesis"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--topology",
+        choices=("plain", "aof", "replica"),
+        default="plain",
+        help="what stands around the server under test",
+    )
+    parser.addoption("--no-slow", action="store_true", help="leave out the tests marked slow")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes seconds, or gigabytes of memory")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--no-slow"):
+        skip = pytest.mark.skip(reason="--no-slow")
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(skip)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows what the servers logged."""
+    report = (yield).get_result()
+    if report.failed:
+        for server in servers.running():
+            report.sections.append((f"log of the server on port {server.port}", server.log(whole=True)[-20000:]))
+
+
+# --- topologies ---
+
+
+class Plain:
+    """One server, nothing around it."""
+
+    config = {}
+
+    def __init__(self):
+        self.server = Server(config=self.config)
+
+    def after_test(self):
+        self.server.check_log()
+
+    def close(self):
+        self.server.close()
+
+
+class Compared(Plain):
+    """Something else must hold the same records after each test. Lists them with CSCAN."""
+
+    def __init__(self):
+        super().__init__()
+        with self.server.client() as r:
+            if is_error(reply(r, "CSCAN", "0")):
+                self.close()
+                pytest.exit("this topology compares all records and needs CSCAN", returncode=4)
+
+    @staticmethod
+    def records(server):
+        """{(db, key): (value, expiry)} of all databases."""
+        found = {}
+        with server.client() as r:
+            for db in range(16):
+                r.execute_command("SELECT", db)
+                cursor = None
+                while cursor != b"0":
+                    cursor, keys = r.execute_command("CSCAN", cursor or "0", "COUNT", 1000)
+                    for key in keys:
+                        value = r.execute_command("CGET", key)
+                        expiry = r.execute_command("CPEXPIRETIME", key)
+                        if value is not None and expiry != -2:
+                            found[db, key] = value, expiry
+        return found
+
+
+class Aof(Compared):
+    config = {"appendonly": "yes", "appendfsync": "no"}
+
+    def after_test(self):
+        before = self.records(self.server)
+        self.server.restart(save=False)
+        after = self.records(self.server)
+        # A record may expire in between; none may appear or change.
+        assert after.items() <= before.items()
+        assert all(before[k][1] != -1 for k in before.keys() - after.keys())
+
+
+class Replica(Compared):
+    def __init__(self):
+        super().__init__()
+        self.replica = Server(config={"replicaof": f"127.0.0.1 {self.server.port}"})
+
+    def after_test(self):
+        with self.server.client() as r:
+            r.execute_command("SET", "ckv-test-sync", "1")
+            r.execute_command("DEL", "ckv-test-sync")
+            assert r.execute_command("WAIT", 1, 30000) == 1
+        primary = self.records(self.server)
+        replica = self.records(self.replica)
+        assert primary.items() <= replica.items()
+        assert all(replica[k][1] != -1 for k in replica.keys() - primary.keys())
+        self.server.check_log()
+        self.replica.check_log()
+
+    def close(self):
+        try:
+            self.replica.close()
+        finally:
+            super().close()
+
+
+TOPOLOGIES = {"plain": Plain, "aof": Aof, "replica": Replica}
+
+
+@pytest.fixture(scope="session")
+def _topology(request):
+    current = {}
+
+    def get():
+        # A test that crashed the server must not fail all the others.
+        if current and not current["it"].server.alive():
+            try:
+                current.pop("it").close()
+            except AssertionError:
+                pass
+        if not current:
+            current["it"] = TOPOLOGIES[request.config.getoption("--topology")]()
+        return current["it"]
+
+    yield get
+    if current:
+        current["it"].close()
+
+
+@pytest.fixture
+def shared(_topology):
+    """The server that tests share, emptied."""
+    topology = _topology()
+    with topology.server.client() as r:
+        r.execute_command("FLUSHALL")
+    yield topology.server
+    assert topology.server.alive(), "the test ended the shared server"
+    topology.after_test()
+
+
+@pytest.fixture
+def r(shared):
+    """A client of the shared server, RESP2, database 0."""
+    with shared.client() as client:
+        yield client
+
+
+@pytest.fixture
+def own_server():
+    """A factory of servers for one test: own_server({"ckv.maps": 1})."""
+    started = []
+
+    def start(config=None, **options):
+        server = Server(config=config, **options)
+        started.append(server)
+        return server
+
+    yield start
+    errors = []
+    for server in started:
+        try:
+            server.close()
+        except AssertionError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]

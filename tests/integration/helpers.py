@@ -1,0 +1,136 @@
+"""Small things that several test files use."""
+
+import random
+import time
+
+import redis
+
+# ckv command -> the command of Redis' string that it follows.
+NATIVE = {
+    "CSET": "SET",
+    "CGET": "GET",
+    "CMSET": "MSET",
+    "CMGET": "MGET",
+    "CDEL": "DEL",
+    "CEXISTS": "EXISTS",
+    "CSTRLEN": "STRLEN",
+    "CTTL": "TTL",
+    "CPTTL": "PTTL",
+    "CEXPIRETIME": "EXPIRETIME",
+    "CPEXPIRETIME": "PEXPIRETIME",
+    "CEXPIRE": "EXPIRE",
+    "CPEXPIRE": "PEXPIRE",
+    "CEXPIREAT": "EXPIREAT",
+    "CPEXPIREAT": "PEXPIREAT",
+    "CPERSIST": "PERSIST",
+    "CDBSIZE": "DBSIZE",
+}
+
+# A TTL may be granted late by 0.1% and 2 ms, never early.
+LATE_MS = 2
+
+
+def late_by(ttl_ms):
+    """By how much a record may outlive a TTL of `ttl_ms`, ms."""
+    return LATE_MS + ttl_ms // 1000 + 1
+
+
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
+def reply(r, *args):
+    """A command's reply; an error reply is returned, not raised."""
+    try:
+        return r.execute_command(*args)
+    except redis.ResponseError as error:
+        return error
+
+
+def is_error(value, text=None):
+    return isinstance(value, redis.ResponseError) and (text is None or text in str(value))
+
+
+def comparable(value, command):
+    """A reply in a form in which ckv's and Redis' own can be compared: errors name the command."""
+    if isinstance(value, redis.ResponseError):
+        return "error: " + str(value).replace(f"'{command.lower()}'", "'<command>'")
+    if isinstance(value, list):
+        return [comparable(v, command) for v in value]
+    return value
+
+
+def twin(r, command, *args):
+    """Runs a ckv command and its native counterpart, checks that the replies agree, returns them."""
+    ours = reply(r, command, *args)
+    theirs = reply(r, NATIVE[command], *args)
+    assert comparable(ours, command) == comparable(theirs, NATIVE[command]), (
+        f"{command} {args!r}: ckv says {ours!r}, redis says {theirs!r}"
+    )
+    return ours
+
+
+def wait_for(condition, timeout=20, what="the condition"):
+    """Polls until `condition()` is true, returns its value."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"{what} did not come true in {timeout} s"
+        time.sleep(0.01)
+
+
+WORDS = """
+    the of and to in is that it was for on are with as be at one have this from or had by hot but some what
+    there we can out other were all your when up use word how said an each she which do their time if will
+    way about many then them would write like so these her long make thing see him two has look more day
+    could go come did my sound no most number who over know water than call first people may down side been
+    now find any new work part take get place made live where after back little only round man year came
+    show every good me give our under name very through just form much great think say help low line before
+    turn cause same mean differ move right boy old too does tell sentence set three want air well also play
+""".split()
+
+
+def texts(count, seed=1):
+    """Short messages with a shape that a dictionary can learn, the same ones for the same seed."""
+    rng = random.Random(seed)
+    out = []
+    for i in range(count):
+        words = " ".join(rng.choice(WORDS) for _ in range(rng.randint(5, 18)))
+        out.append(f"@user{rng.randint(0, 99999)} {words}{rng.choice(['', '!', '...', ' http://t.co/x'])}".encode())
+    return out
+
+
+def load(r, values, first=0, ttl=None, key=b"KEY:%d", batch=500):
+    """CSETs `values` under KEY:<first>... in pipelines; returns {key: value}."""
+    stored = {}
+    for start in range(0, len(values), batch):
+        pipe = r.pipeline(transaction=False)
+        for i, value in enumerate(values[start : start + batch], first + start):
+            name = key % i
+            stored[name] = value
+            pipe.execute_command("CSET", name, value, *(("EX", ttl) if ttl else ()))
+        assert all(ok == b"OK" for ok in pipe.execute())
+    return stored
+
+
+def assert_stored(r, stored, batch=500):
+    """Every record of `stored` reads back as it is."""
+    keys = list(stored)
+    for start in range(0, len(keys), batch):
+        part = keys[start : start + batch]
+        got = r.execute_command("CMGET", *part)
+        wrong = [(k, stored[k], v) for k, v in zip(part, got) if stored[k] != v]
+        assert not wrong, f"{len(wrong)} of {len(part)} differ, the first: {wrong[0]!r:.500}"
+
+
+def info(r):
+    """INFO ckv, without the prefix of the field names."""
+    fields = r.execute_command("INFO", "ckv")
+    return {k.removeprefix("ckv_"): v for k, v in fields.items() if k.startswith("ckv_")}
+
+
+def map_keys(r):
+    """The Redis keys that hold ckv's maps in the selected database."""
+    return sorted(r.execute_command("KEYS", "ckv:*"))

@@ -1,0 +1,231 @@
+"""A redis-server of the tests' own: started, stopped, killed and restarted by them.
+
+It listens on a free loopback port, lives in a temporary folder that goes away with it, and ends
+with the process that started it, however that ends (PR_SET_PDEATHSIG).
+"""
+
+import atexit
+import ctypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import weakref
+
+import redis
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MODULE = os.environ.get("CKV_MODULE", os.path.join(ROOT, "build", "ckv.so"))
+BINARY = os.environ.get("REDIS_SERVER", "redis-server")
+
+PR_SET_PDEATHSIG = 1
+CRASH = re.compile(
+    r"=== (REDIS|VALKEY) BUG REPORT|ASSERTION FAILED|ERROR: (Address|Leak)Sanitizer|runtime error:"
+)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_servers = weakref.WeakSet()
+
+
+def _die_with_parent():
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class ServerFailed(Exception):
+    """The server did not come up. `log` is what it wrote, `returncode` how it ended."""
+
+    def __init__(self, message, log, returncode):
+        super().__init__(f"{message}\n{log}")
+        self.log = log
+        self.returncode = returncode
+
+
+class Server:
+    """One redis-server. `config` are lines of redis.conf: {"ckv.maps": 16, "appendonly": "yes"}."""
+
+    def __init__(self, config=None, module=True, binary=None, start=True):
+        self.config = dict(config or {})
+        self.module = module
+        self.binary = binary or BINARY
+        self.dir = tempfile.mkdtemp(prefix="ckv-test-")
+        self.port = None
+        self.process = None
+        self._log_start = 0
+        _servers.add(self)
+        if start:
+            self.start()
+
+    # --- life ---
+
+    def start(self, timeout=60):
+        """Starts and waits until the data is loaded. Raises ServerFailed if it ends instead."""
+        for attempt in range(5):
+            self.port = free_port()
+            self._spawn()
+            try:
+                self._wait_ready(timeout)
+                return self
+            except ServerFailed as failed:
+                # Somebody else may have taken the port in between.
+                if attempt == 4 or "Address already in use" not in failed.log:
+                    raise
+
+    def _spawn(self):
+        lines = {
+            "bind": "127.0.0.1",
+            "port": self.port,
+            "dir": self.dir,
+            "logfile": self.log_path,
+            "save": '""',
+            "appendonly": "no",
+            "enable-debug-command": "yes",
+            "repl-diskless-sync-delay": 0,
+            **self.config,
+        }
+        conf = os.path.join(self.dir, "redis.conf")
+        with open(conf, "w") as f:
+            if self.module:
+                f.write(f"loadmodule {MODULE}\n")
+            f.writelines(f"{name} {value}\n" for name, value in lines.items())
+        self._log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
+        with open(self.log_path, "ab") as out:
+            self.process = subprocess.Popen(
+                [self.binary, conf],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.dir,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+
+    def _wait_ready(self, timeout):
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise ServerFailed("the server ended at start", self.log(), self.process.returncode)
+            try:
+                with self.client() as r:
+                    # A server that somebody else runs on this port is not ours.
+                    if int(r.info("server")["process_id"]) == self.process.pid:
+                        if r.info("persistence")["loading"] == 0:
+                            return
+            except (redis.ConnectionError, redis.exceptions.BusyLoadingError):
+                pass
+            time.sleep(0.005)
+        self.kill()
+        raise ServerFailed(f"the server was not ready in {timeout} s", self.log(), None)
+
+    def stop(self, save=False):
+        """SHUTDOWN, then the log is searched for crashes. Fine when it has ended already."""
+        if self.process is not None and self.process.poll() is None:
+            try:
+                with self.client() as r:
+                    r.execute_command("SHUTDOWN", "SAVE" if save else "NOSAVE")
+            except redis.ConnectionError:
+                pass
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise AssertionError("the server did not end on SHUTDOWN\n" + self.log())
+        self.check_log()
+
+    def kill(self):
+        """kill -9."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait()
+
+    def restart(self, save=True):
+        self.stop(save=save)
+        return self.start()
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def close(self):
+        """Ends it and removes its folder."""
+        try:
+            self.stop()
+        finally:
+            self.kill()
+            shutil.rmtree(self.dir, ignore_errors=True)
+            _servers.discard(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- what it says ---
+
+    @property
+    def log_path(self):
+        return os.path.join(self.dir, "server.log")
+
+    @property
+    def rdb_path(self):
+        return os.path.join(self.dir, "dump.rdb")
+
+    def log(self, whole=False):
+        """The log since the last start, or all of it."""
+        try:
+            with open(self.log_path, errors="replace") as f:
+                f.seek(0 if whole else self._log_start)
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def check_log(self):
+        found = CRASH.search(self.log(whole=True))
+        if found:
+            raise AssertionError(f"{found.group(0)} in the server's log\n{self.log(whole=True)}")
+
+    # --- talking to it ---
+
+    def client(self, db=0, protocol=2, timeout=60):
+        """A redis-py client whose replies are left as they came: bytes, ints, lists, None."""
+        r = redis.Redis(
+            host="127.0.0.1",
+            port=self.port,
+            db=db,
+            protocol=protocol,
+            socket_timeout=timeout,
+            retry=None,
+            single_connection_client=True,
+        )
+        keep = {"INFO": r.response_callbacks["INFO"]}
+        r.response_callbacks.clear()
+        r.response_callbacks.update(keep)
+        return r
+
+    def socket(self):
+        """A bare connection, to see a reply's own bytes."""
+        s = socket.create_connection(("127.0.0.1", self.port))
+        s.settimeout(30)
+        return s
+
+
+def running():
+    """The servers that this process has, for the report of a failed test."""
+    return [s for s in list(_servers) if os.path.exists(s.log_path)]
+
+
+@atexit.register
+def _end_all():
+    for server in list(_servers):
+        server.kill()
+        shutil.rmtree(server.dir, ignore_errors=True)

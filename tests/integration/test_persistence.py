@@ -1,0 +1,355 @@
+"""SAVE, BGSAVE, restarts; and RDB files that somebody or something has damaged."""
+
+import os
+import random
+import time
+
+import pytest
+
+from helpers import assert_stored, info, late_by, load, map_keys, now_ms, reply, texts, wait_for
+from server import ServerFailed
+
+
+def noise(size, seed=0):
+    return random.Random(size * 31 + seed).randbytes(size)
+
+
+def varied(r, count=4000):
+    """Fills the server with records of all kinds; returns {key: value} and {key: expiry in ms}."""
+    stored = load(r, texts(count))
+    stored |= load(r, texts(count, seed=2), first=count, ttl=100_000)
+    odd = {
+        b"": b"the empty key",
+        b"empty value": b"",
+        b"\x00\x01\xff": bytes(range(256)),
+        b"k" * 3000: b"a long key",
+        b"large": noise(300_000),
+        b"larger": b"abc" * 1_000_000,
+    }
+    odd |= {b"size:%d" % n: noise(n) for n in range(0, 6000, 37)}
+    for key, value in odd.items():
+        assert r.execute_command("CSET", key, value) == b"OK"
+    r.execute_command("CEXPIRE", "large", 50_000)
+    r.execute_command("CEXPIRE", "size:370", 10_000_000)
+    stored |= odd
+    return stored, expiries(r, stored)
+
+
+def expiries(r, stored):
+    pipe = r.pipeline(transaction=False)
+    for key in stored:
+        pipe.execute_command("CPEXPIRETIME", key)
+    return dict(zip(stored, pipe.execute()))
+
+
+def bgsave(r):
+    assert reply(r, "BGSAVE").startswith(b"Background")
+    wait_for(lambda: r.info("persistence")["rdb_bgsave_in_progress"] == 0, what="BGSAVE")
+    assert r.info("persistence")["rdb_last_bgsave_status"] == "ok"
+
+
+@pytest.mark.parametrize("how", ["SAVE", "BGSAVE", "SHUTDOWN SAVE"])
+@pytest.mark.parametrize("trained", [False, True], ids=["untrained", "trained"])
+def test_everything_comes_back(own_server, how, trained):
+    server = own_server({"ckv.train-after": "64kb"} if trained else {"ckv.train-after": "1gb"})
+    with server.client() as r:
+        stored, times = varied(r)
+        if trained:
+            r.execute_command("CKV", "TRAIN")
+            r.execute_command("CKV", "OPTIMIZE")
+            assert info(r)["dictionaries"] >= 1
+        else:
+            assert info(r)["dictionaries"] == 0
+        before = info(r)
+        if how == "SAVE":
+            r.execute_command("SAVE")
+        elif how == "BGSAVE":
+            bgsave(r)
+    server.restart(save=how == "SHUTDOWN SAVE")
+    with server.client() as r:
+        assert_stored(r, stored, batch=100)
+        assert expiries(r, stored) == times
+        after = info(r)
+        for field in ("records", "records_with_expiry", "raw_key_bytes", "raw_value_bytes", "maps"):
+            assert after[field] == before[field], field
+        assert r.execute_command("CDBSIZE") == len(stored)
+        if trained:
+            assert after["dictionaries"] >= 1
+            assert after["page_bytes"] <= before["page_bytes"] * 1.05
+
+
+def test_a_second_save_and_restart(own_server):
+    """What was loaded is saved and loaded again, changed in between."""
+    server = own_server({"ckv.train-after": "64kb"})
+    with server.client() as r:
+        stored, _ = varied(r)
+    for round in range(3):
+        server.restart()
+        with server.client() as r:
+            assert_stored(r, stored, batch=100)
+            stored |= load(r, texts(500, seed=round + 10), first=round * 700)
+            gone = random.Random(round).sample(sorted(stored), 300)
+            assert r.execute_command("CDEL", *gone) == 300
+            for key in gone:
+                del stored[key]
+            assert r.execute_command("CDBSIZE") == len(stored)
+
+
+def test_several_dictionaries(own_server):
+    """Pages of more than one dictionary in one file."""
+    server = own_server({"ckv.train-after": "1gb"})
+    with server.client() as r:
+        stored = load(r, texts(3000, seed=1))
+        r.execute_command("CKV", "TRAIN")
+        stored |= load(r, [b'{"id": %d, "name": "person %d", "active": true}' % (i, i * 7) for i in range(3000)],
+                       key=b"json:%d")
+        r.execute_command("CKV", "TRAIN")
+        stored |= load(r, [b"2024-01-%02d 12:00:00 GET /index/%d HTTP/1.1 200" % (i % 28 + 1, i) for i in range(3000)],
+                       key=b"log:%d")
+        r.execute_command("CKV", "TRAIN")
+        assert info(r)["trainings"] == 3
+        r.execute_command("SAVE")
+    server.restart(save=False)
+    with server.client() as r:
+        assert_stored(r, stored)
+        assert info(r)["dictionaries"] >= 1
+        r.execute_command("CKV", "OPTIMIZE")
+        assert_stored(r, stored)
+    server.restart()
+    with server.client() as r:
+        assert_stored(r, stored)
+
+
+def test_several_databases(own_server):
+    server = own_server()
+    stored = {}
+    for db in (0, 3, 15):
+        with server.client(db=db) as r:
+            stored[db] = load(r, texts(1000, seed=db), first=db)
+    server.restart()
+    for db in range(16):
+        with server.client(db=db) as r:
+            assert r.execute_command("CDBSIZE") == len(stored.get(db, ()))
+            assert_stored(r, stored.get(db, {}))
+
+
+def test_beside_native_keys(own_server):
+    server = own_server()
+    with server.client() as r:
+        stored = load(r, texts(500))
+        r.execute_command("SET", "string", "s")
+        r.execute_command("RPUSH", "list", *range(100))
+        r.execute_command("HSET", "hash", "f", "v")
+    server.restart()
+    with server.client() as r:
+        assert_stored(r, stored)
+        assert r.execute_command("GET", "string") == b"s"
+        assert r.execute_command("LLEN", "list") == 100
+        assert r.execute_command("HGET", "hash", "f") == b"v"
+
+
+def test_expires_while_the_server_is_down(own_server):
+    server = own_server()
+    with server.client() as r:
+        stored = load(r, texts(1000))
+        gone = load(r, texts(1000), first=10_000)
+        pipe = r.pipeline(transaction=False)
+        for key in gone:
+            pipe.execute_command("CPEXPIRE", key, 300)
+        pipe.execute()
+        r.execute_command("SAVE")
+    server.stop()
+    time.sleep(0.4)
+    server.start()
+    with server.client() as r:
+        assert r.execute_command("CMGET", *gone) == [None] * len(gone)
+        assert_stored(r, stored)
+
+
+def test_expiries_stay_exact_over_many_restarts(own_server):
+    server = own_server()
+    ttls = [8_001, 59_999, 3_600_000, 86_400_000, 10_000_000_000]
+    with server.client() as r:
+        base = now_ms()
+        for i, ttl in enumerate(ttls):
+            r.execute_command("CSET", f"user:1{i:02}", "v", "PXAT", base + ttl)
+    for _ in range(4):
+        server.restart()
+        with server.client() as r:
+            for i, ttl in enumerate(ttls):
+                at = r.execute_command("CPEXPIRETIME", f"user:1{i:02}")
+                if at != -2:
+                    assert base + ttl <= at <= base + ttl + late_by(ttl)
+
+
+def test_bgsave_is_a_snapshot(own_server):
+    """What is written while the child saves is not in the file."""
+    server = own_server({"ckv.train-after": "64kb", "rdb-key-save-delay": 300})
+    with server.client() as r:
+        stored = load(r, texts(20_000))
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("BGSAVE")
+        n = 0
+        while r.info("persistence")["rdb_bgsave_in_progress"]:
+            load(r, texts(500, seed=100 + n), first=n * 400)
+            r.execute_command("CDEL", *[b"KEY:%d" % (n * 50 + i) for i in range(50)])
+            if n % 10 == 5:
+                r.execute_command("CKV", "TRAIN")
+            n += 1
+        assert n > 3, "the save was over too soon to show anything"
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert r.execute_command("CDBSIZE") == len(stored)
+        assert_stored(r, stored)
+
+
+def test_debug_reload(own_server):
+    with own_server().client() as r:
+        stored, times = varied(r)
+        r.execute_command("CKV", "TRAIN")
+        assert r.execute_command("DEBUG", "RELOAD") == b"OK"
+        assert_stored(r, stored, batch=100)
+        assert expiries(r, stored) == times
+
+
+def test_nothing_stored(own_server):
+    server = own_server()
+    with server.client() as r:
+        r.execute_command("CSET", "k", "v")
+        r.execute_command("CDEL", "k")
+    server.restart()
+    with server.client() as r:
+        assert r.execute_command("CDBSIZE") == 0
+        assert map_keys(r) == []
+
+
+def test_another_number_of_maps(own_server):
+    """ckv.maps changed between two starts: a refusal with a reason, or everything in its new place."""
+    server = own_server({"ckv.maps": 64})
+    with server.client() as r:
+        stored = load(r, texts(3000))
+        r.execute_command("SAVE")
+    server.stop()
+    for maps in (16, 1, 1024):
+        server.config["ckv.maps"] = maps
+        try:
+            server.start()
+        except ServerFailed as failed:
+            assert "ckv.maps" in failed.log
+        else:
+            with server.client() as r:
+                assert_stored(r, stored)
+                assert r.execute_command("CDBSIZE") == len(stored)
+            server.stop()
+
+
+def test_a_server_without_the_module_refuses_the_file(own_server):
+    server = own_server()
+    with server.client() as r:
+        stored = load(r, texts(100))
+        r.execute_command("SAVE")
+    server.stop()
+    server.module = False
+    with pytest.raises(ServerFailed, match="(?i)module"):
+        server.start()
+    server.check_log()
+    server.module = True
+    server.start()
+    with server.client() as r:
+        assert_stored(r, stored)
+
+
+# --- damaged files ---
+
+
+@pytest.fixture
+def saved(own_server):
+    """A stopped server with a small RDB file of everything: server, the file's bytes, the records."""
+    server = own_server({"ckv.train-after": "64kb", "ckv.maps": 4})
+    with server.client() as r:
+        stored = load(r, texts(1200))
+        stored |= load(r, texts(300, seed=2), first=10_000, ttl=100_000)
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        for key, value in {b"large": noise(3000), b"larger": noise(9000), b"": b"", b"\x00": b"\x00"}.items():
+            r.execute_command("CSET", key, value)
+            stored[key] = value
+        r.execute_command("SAVE")
+    server.stop()
+    with open(server.rdb_path, "rb") as f:
+        return server, f.read(), stored
+
+
+def start_with(server, data):
+    """Starts on `data`; returns whether it came up. A crash is a failure, a refusal has a log line."""
+    with open(server.rdb_path, "wb") as f:
+        f.write(data)
+    try:
+        server.start()
+    except ServerFailed as failed:
+        assert failed.returncode is not None and failed.returncode > 0, (
+            f"ended by signal {failed.returncode}\n{failed.log}"
+        )
+        assert any(word in failed.log.lower() for word in ("error", "corrupt", "wrong", "fatal", "bad", "short read")), failed.log
+        server.check_log()
+        return False
+    return True
+
+
+def test_a_file_cut_short(saved):
+    server, data, stored = saved
+    rng = random.Random(3)
+    cuts = {1, 5, 9, 20, len(data) - 1, len(data) - 8, len(data) - 9, len(data) // 2}
+    cuts |= {rng.randrange(10, len(data)) for _ in range(25)}
+    for cut in sorted(cuts):
+        assert not start_with(server, data[:cut]), f"it started with {cut} of {len(data)} bytes"
+    assert start_with(server, data)
+    with server.client() as r:
+        assert_stored(r, stored)
+
+
+def test_a_flipped_bit_is_found_by_the_checksum(saved):
+    server, data, stored = saved
+    rng = random.Random(4)
+    for _ in range(25):
+        bad = bytearray(data)
+        # The first nine bytes are the file's own header: "REDIS" and a version.
+        bad[rng.randrange(9, len(data) - 8)] ^= 1 << rng.randrange(8)
+        assert not start_with(server, bytes(bad))
+    assert start_with(server, data)
+    with server.client() as r:
+        assert_stored(r, stored)
+
+
+@pytest.mark.timeout(240)
+def test_flipped_bits_without_a_checksum(saved):
+    """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
+    server, data, stored = saved
+    server.config["rdbchecksum"] = "no"
+    first = data.index(b"ckv")  # the module's part of the file; what is before is Redis' own
+    rng = random.Random(int(os.environ.get("CKV_SEED", "5")))
+    started = 0
+    for round in range(60):
+        bad = bytearray(data)
+        for _ in range(rng.randint(1, 3)):
+            bad[rng.randrange(first, len(data) - 9)] ^= 1 << rng.randrange(8)
+        if not start_with(server, bytes(bad)):
+            continue
+        started += 1
+        with server.client() as r:
+            keys = list(stored)
+            reply(r, "CMGET", *keys)
+            for i, key in enumerate(keys[round::37]):
+                reply(r, "CSET", key, noise(i * 7), *(("EX", 100) if i % 2 else ()))
+                reply(r, "CPEXPIRETIME", key)
+            reply(r, "CKV", "OPTIMIZE")
+            reply(r, "CDEL", *keys[::5])
+            reply(r, "CMGET", *keys)
+            reply(r, "CKV", "TRAIN")
+            reply(r, "CKV", "OPTIMIZE")
+            reply(r, "SAVE")
+            reply(r, "FLUSHALL")
+            assert r.execute_command("PING") == b"PONG", f"round {round}"
+        server.stop()
+    print(f"{started} of 60 damaged files were loaded")

@@ -1,0 +1,302 @@
+"""Dictionaries: trained by themselves and on demand, pages brought up to date, nothing changed by it."""
+
+import threading
+import time
+
+import pytest
+
+from helpers import assert_stored, info, load, texts, wait_for
+
+
+def json_rows(count):
+    return [b'{"id": %d, "first_name": "name %d", "email": "name.%d@example.com", "active": %s}'
+            % (i, i * 7919 % 1000, i, b"true" if i % 3 else b"false") for i in range(count)]
+
+
+def test_train_and_optimize(own_server):
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        stored = load(r, texts(20_000), ttl=100_000)
+        before = info(r)
+        assert before["dictionaries"] == 0
+        assert before["trainings"] == 0
+        assert r.execute_command("CKV", "TRAIN") == b"OK"
+        trained = info(r)
+        assert trained["trainings"] == 1
+        assert trained["dictionaries"] >= 1
+        assert trained["dictionary_bytes"] > 0
+        assert r.execute_command("CKV", "OPTIMIZE") == b"OK"
+        after = info(r)
+        assert after["pages_to_reencode"] == 0
+        assert after["page_bytes"] < before["page_bytes"] * 0.8
+        assert after["bytes_per_record"] < before["bytes_per_record"]
+        assert after["compression_ratio"] > before["compression_ratio"]
+        assert after["records"] == before["records"] == len(stored)
+        assert_stored(r, stored)
+
+
+def test_trained_by_itself(own_server):
+    with own_server({"ckv.train-after": "256kb"}).client() as r:
+        stored = load(r, texts(20_000))
+        wait_for(lambda: info(r)["dictionaries"] >= 1, what="the first dictionary")
+        assert info(r)["trainings"] >= 1
+        # Writes go on with it, and old pages follow in the background.
+        stored |= load(r, texts(2000, seed=3), first=50_000)
+        wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="re-encoding in the background")
+        assert_stored(r, stored)
+
+
+def test_not_trained_before_its_time(own_server):
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        load(r, texts(20_000))
+        time.sleep(0.3)
+        assert info(r)["trainings"] == 0
+
+
+def test_trained_on_other_data(own_server):
+    """Data that changes its kind: old dictionaries stay as long as a page needs them."""
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        stored = load(r, texts(5000))
+        r.execute_command("CKV", "TRAIN")
+        stored |= load(r, json_rows(5000), key=b"json:%d")
+        r.execute_command("CKV", "TRAIN")
+        assert_stored(r, stored)
+        r.execute_command("CKV", "OPTIMIZE")
+        assert_stored(r, stored)
+        assert info(r)["trainings"] == 2
+        # Only the current dictionaries (one for keys, one for values at most) are left.
+        assert info(r)["dictionaries"] <= 2
+
+
+def test_many_trainings(own_server):
+    with own_server().client() as r:
+        stored = load(r, texts(3000))
+        for i in range(12):
+            assert r.execute_command("CKV", "TRAIN") == b"OK"
+            stored |= load(r, texts(200, seed=i), first=i * 100)
+        assert info(r)["trainings"] >= 12
+        assert_stored(r, stored)
+        r.execute_command("CKV", "OPTIMIZE")
+        assert info(r)["dictionaries"] <= 2
+        assert_stored(r, stored)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 50])
+def test_train_on_next_to_nothing(own_server, count):
+    """Too little to learn from: says so or does it, and stays sane."""
+    with own_server().client() as r:
+        stored = load(r, texts(count))
+        try:
+            r.execute_command("CKV", "TRAIN")
+        except Exception as error:
+            assert "too few" in str(error) or "not enough" in str(error) or "nothing" in str(error), error
+        assert r.execute_command("CKV", "OPTIMIZE") == b"OK"
+        assert_stored(r, stored)
+
+
+def test_train_on_odd_data(own_server):
+    with own_server().client() as r:
+        kinds = {
+            b"empty:%d": [b""] * 3000,
+            b"same:%d": [b"the same value for all"] * 3000,
+            b"one:%d": [bytes([i % 256]) for i in range(3000)],
+            b"zero:%d": [bytes(i % 500) for i in range(3000)],
+        }
+        stored = {}
+        for key, values in kinds.items():
+            stored |= load(r, values, key=key)
+            try:
+                r.execute_command("CKV", "TRAIN")
+            except Exception as error:
+                assert "ERR" not in type(error).__name__
+            r.execute_command("CKV", "OPTIMIZE")
+            assert_stored(r, stored)
+
+
+def test_while_others_work(own_server):
+    """OPTIMIZE and TRAIN reply when done; meanwhile everybody else is served."""
+    server = own_server({"ckv.train-after": "1gb"})
+    with server.client() as r, server.client() as other:
+        stored = load(r, texts(60_000))
+        slowest = 0
+        for command in ("TRAIN", "OPTIMIZE"):
+            done = threading.Event()
+            answers = []
+
+            def run():
+                answers.append(r.execute_command("CKV", command))
+                done.set()
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            served = 0
+            while not done.is_set():
+                asked = time.monotonic()
+                key = b"KEY:%d" % (served * 7 % len(stored))
+                if served % 3:
+                    assert other.execute_command("CGET", key) == stored[key]
+                else:
+                    stored[key] = b"written during " + command.encode() + b" %d" % served
+                    assert other.execute_command("CSET", key, stored[key]) == b"OK"
+                slowest = max(slowest, time.monotonic() - asked)
+                served += 1
+            thread.join()
+            assert answers == [b"OK"]
+        # Generous: the machine may be busy with something else.
+        assert slowest < 0.25
+        assert_stored(r, stored)
+
+
+def test_two_optimizes_at_once(own_server):
+    server = own_server()
+    with server.client() as r:
+        stored = load(r, texts(20_000))
+        r.execute_command("CKV", "TRAIN")
+        answers = []
+
+        def run(command):
+            with server.client() as c:
+                answers.append(c.execute_command("CKV", command))
+
+        threads = [threading.Thread(target=run, args=(c,)) for c in ("OPTIMIZE", "TRAIN", "OPTIMIZE", "TRAIN")]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert answers == [b"OK"] * 4
+        assert_stored(r, stored)
+
+
+def test_client_that_leaves(own_server):
+    """A client that hangs up while it waits for TRAIN or OPTIMIZE."""
+    server = own_server()
+    with server.client() as r:
+        stored = load(r, texts(20_000))
+        for command in ("TRAIN", "OPTIMIZE"):
+            with server.socket() as s:
+                s.sendall(b"CKV %s\r\n" % command.encode())
+        time.sleep(0.2)
+        assert r.execute_command("CKV", "OPTIMIZE") == b"OK"
+        assert_stored(r, stored)
+
+
+def test_flushed_while_training(own_server):
+    server = own_server()
+    with server.client() as r:
+        for _ in range(5):
+            load(r, texts(10_000))
+            with server.socket() as s:
+                s.sendall(b"CKV TRAIN\r\nCKV OPTIMIZE\r\n")
+                r.execute_command("FLUSHALL")
+                stored = load(r, json_rows(100))
+            assert_stored(r, stored)
+            assert r.execute_command("CKV", "OPTIMIZE") == b"OK"
+            assert_stored(r, stored)
+
+
+def test_in_a_transaction_or_script(own_server):
+    """Where a client cannot wait, it is answered at once: with a result or with a reason."""
+    with own_server().client() as r:
+        stored = load(r, texts(3000))
+        for command in ("TRAIN", "OPTIMIZE"):
+            pipe = r.pipeline(transaction=True)
+            pipe.execute_command("CKV", command)
+            answer = pipe.execute(raise_on_error=False)[0]
+            assert answer == b"OK" or isinstance(answer, Exception), answer
+            try:
+                r.execute_command("EVAL", f"return redis.call('CKV', '{command}')", 0)
+            except Exception as error:
+                assert "CKV" in str(error) or "script" in str(error) or "block" in str(error).lower(), error
+        assert_stored(r, stored)
+
+
+def test_info_and_stats_agree(own_server):
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        load(r, texts(3000), ttl=1000)
+        load(r, texts(3000), first=3000)
+        r.execute_command("CKV", "OPTIMIZE")
+        fields = info(r)
+        stats = r.execute_command("CKV", "STATS")
+        stats = dict(zip((k.decode() for k in stats[::2]), stats[1::2]))
+        expected = ["records", "records_with_expiry", "raw_key_bytes", "raw_value_bytes", "page_bytes",
+                    "bytes_per_record", "compression_ratio", "dictionaries", "dictionary_bytes",
+                    "dictionary_age_seconds", "trainings", "pages_to_reencode", "expired_records", "maps",
+                    "buckets", "pages"]
+        assert set(expected) <= set(fields)
+        assert set(expected) <= set(stats)
+        for field in ("records", "records_with_expiry", "raw_key_bytes", "raw_value_bytes", "maps", "buckets"):
+            assert int(stats[field]) == fields[field]
+        assert fields["records"] == 6000
+        assert fields["records_with_expiry"] == 3000
+        assert fields["raw_key_bytes"] == sum(len("KEY:%d" % i) for i in range(6000))
+        assert fields["raw_value_bytes"] == sum(map(len, texts(3000))) * 2
+        assert 0 < fields["maps"] <= 1024
+        assert fields["maps"] <= fields["buckets"]
+        assert 0 < fields["pages"]
+        assert fields["compression_ratio"] > 1
+
+
+def test_figures_follow_every_change(own_server):
+    """The sums are kept along the way; they must be those of a count from scratch."""
+    with own_server().client() as r:
+        stored = load(r, texts(3000), ttl=1000)
+        for i, key in enumerate(list(stored)):
+            if i % 3 == 0:
+                r.execute_command("CDEL", key)
+                del stored[key]
+            elif i % 3 == 1:
+                stored[key] = b"x" * (i % 2000)
+                r.execute_command("CSET", key, stored[key])
+
+        def check():
+            fields = info(r)
+            assert fields["records"] == len(stored)
+            assert fields["records_with_expiry"] == 1000
+            assert fields["raw_key_bytes"] == sum(map(len, stored))
+            assert fields["raw_value_bytes"] == sum(map(len, stored.values()))
+
+        check()
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        check()
+        r.execute_command("DEBUG", "RELOAD")
+        check()
+        r.execute_command("FLUSHALL")
+        fields = info(r)
+        for field in ("records", "records_with_expiry", "raw_key_bytes", "raw_value_bytes", "page_bytes",
+                      "maps", "buckets", "pages", "pages_to_reencode"):
+            assert fields[field] == 0, field
+
+
+def test_memory_is_freed(own_server):
+    """Loading and flushing again and again does not grow."""
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        used = []
+        for i in range(6):
+            load(r, texts(10_000, seed=i))
+            r.execute_command("CKV", "TRAIN")
+            r.execute_command("CKV", "OPTIMIZE")
+            r.execute_command("FLUSHALL", "SYNC")
+            used.append(r.info("memory")["used_memory"])
+        assert used[-1] < used[1] * 1.1 + 500_000
+
+
+@pytest.mark.parametrize("level", [1, 19])
+@pytest.mark.parametrize("size", ["64kb", "64mb"])
+def test_settings_at_their_ends(own_server, level, size):
+    config = {"ckv.compression-level": level, "ckv.dictionary-size": size, "ckv.train-after": "64kb"}
+    with own_server(config).client() as r:
+        stored = load(r, texts(5000))
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        assert_stored(r, stored)
+
+
+def test_settings_changed_at_run_time(own_server):
+    with own_server().client() as r:
+        stored = load(r, texts(5000))
+        for level in (1, 19, 3):
+            assert r.execute_command("CONFIG", "SET", "ckv.compression-level", level) == b"OK"
+            assert r.execute_command("CONFIG", "SET", "ckv.dictionary-size", "128kb") == b"OK"
+            r.execute_command("CKV", "TRAIN")
+            r.execute_command("CKV", "OPTIMIZE")
+            assert_stored(r, stored)
