@@ -13,7 +13,7 @@
 static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
-    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
     int64_t reply = REPLY_NO_RECORD;
     if (l.found) {
         reply = map_expiry_ms(&l.pos);
@@ -24,7 +24,6 @@ static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
             if (unit & TIME_SECONDS) reply = (reply + 500) / 1000;
         }
     }
-    keyspace_close(&l);
     return RedisModule_ReplyWithLongLong(ctx, reply);
 }
 
@@ -108,14 +107,13 @@ static bool apply_expiry(lookup *l, int64_t at_ms) {
 static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     conditions c;
-    int64_t at_ms;
+    int64_t at_ms, now_ms = ckv_now_ms();
     if (!parse_conditions(ctx, argv, argc, &c)) return REDISMODULE_OK;
-    if (!time_read(ctx, argv[0], argv[2], unit, ckv_now_ms(), false, &at_ms)) return REDISMODULE_OK;
+    if (!time_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
     lookup l;
-    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
     bool wanted = l.found && met(&c, map_expiry_ms(&l.pos), at_ms);
     if (!wanted || apply_expiry(&l, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
-    keyspace_close(&l);
     return REDISMODULE_OK;
 }
 
@@ -135,7 +133,7 @@ int cmd_cpexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
-    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
     bool had_expiry = l.found && map_expiry_ms(&l.pos) != EXPIRY_NEVER;
     if (!had_expiry || keyspace_set_expiry(&l, EXPIRY_NEVER)) {
         if (had_expiry) {
@@ -144,6 +142,5 @@ int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         }
         RedisModule_ReplyWithLongLong(ctx, had_expiry);
     }
-    keyspace_close(&l);
     return REDISMODULE_OK;
 }

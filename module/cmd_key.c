@@ -4,11 +4,12 @@
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    int64_t now_ms = ckv_now_ms();
     long long deleted = 0;
     bool changed = false;
     for (int i = 1; i < argc; i++) {
         lookup l;
-        if (!keyspace_open_quietly(ctx, argv[i], &l)) continue;
+        if (!keyspace_find_quietly(ctx, argv[i], now_ms, &l)) continue;
         /* On a replica, what has expired is still stored: the primary says that it goes. */
         if (l.stored_there) {
             bool existed = l.found;
@@ -17,7 +18,6 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             deleted += existed;
             changed = true;
         }
-        keyspace_close(&l);
     }
     if (changed) RedisModule_ReplicateVerbatim(ctx);
     return RedisModule_ReplyWithLongLong(ctx, deleted);
@@ -25,12 +25,12 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    int64_t now_ms = ckv_now_ms();
     long long found = 0;
     for (int i = 1; i < argc; i++) {
         lookup l;
-        if (!keyspace_open_quietly(ctx, argv[i], &l)) continue;
+        if (!keyspace_find_quietly(ctx, argv[i], now_ms, &l)) continue;
         found += l.found;
-        keyspace_close(&l);
     }
     return RedisModule_ReplyWithLongLong(ctx, found);
 }

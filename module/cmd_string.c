@@ -61,7 +61,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (o.unit >= 0 && !time_read(ctx, argv[0], o.expire, o.unit, now_ms, true, &at_ms))
         return REDISMODULE_OK;
     lookup l;
-    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
     bool refused = (o.nx && l.found) || (o.xx && !l.found);
     if (o.get && !reply_old(&l)) refused = true;
     else if (!o.get && refused) RedisModule_ReplyWithNull(ctx);
@@ -77,7 +77,6 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             if (!o.get) RedisModule_ReplyWithSimpleString(ctx, "OK");
         }
     }
-    keyspace_close(&l);
     return REDISMODULE_OK;
 }
 
@@ -96,21 +95,19 @@ static void note_read(const lookup *l) {
 int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
-    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
     note_read(&l);
     reply_old(&l);
-    keyspace_close(&l);
     return REDISMODULE_OK;
 }
 
 int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
-    if (!keyspace_open(ctx, argv[1], &l)) return REDISMODULE_OK;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
     note_read(&l);
     size_t len = l.found ? map_value_len(l.stored->m, &l.pos) : 0;
     RedisModule_ReplyWithLongLong(ctx, (long long)len);
-    keyspace_close(&l);
     return REDISMODULE_OK;
 }
 
@@ -118,31 +115,31 @@ int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    int64_t now_ms = ckv_now_ms();
     RedisModule_ReplyWithArray(ctx, argc - 1);
     for (int i = 1; i < argc; i++) {
         lookup l;
         /* As MGET: what is not a string counts as missing. */
-        if (!keyspace_open_quietly(ctx, argv[i], &l)) {
+        if (!keyspace_find_quietly(ctx, argv[i], now_ms, &l)) {
             RedisModule_ReplyWithNull(ctx);
             continue;
         }
         note_read(&l);
         reply_old(&l);
-        keyspace_close(&l);
     }
     return REDISMODULE_OK;
 }
 
 int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 3 || argc % 2 == 0) return RedisModule_WrongArity(ctx);
+    int64_t now_ms = ckv_now_ms();
     for (int i = 1; i < argc; i += 2) {
         lookup l;
-        if (!keyspace_open(ctx, argv[i], &l)) return REDISMODULE_OK;
+        if (!keyspace_find(ctx, argv[i], now_ms, &l)) return REDISMODULE_OK;
         size_t len;
         const char *value = RedisModule_StringPtrLen(argv[i + 1], &len);
         bool done = keyspace_put(&l, value, len, EXPIRY_NEVER);
         if (done) keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "set");
-        keyspace_close(&l);
         if (!done) return REDISMODULE_OK;
     }
     RedisModule_ReplicateVerbatim(ctx);

@@ -4,22 +4,42 @@
 #include "core/siphash.h"
 #include "core/stem.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Which map a key belongs to must be the same everywhere, so this hash has no secret. Who chooses
  * keys that share a map gains nothing: within the map, the hash is keyed. */
 static const uint64_t partition_secret[2] = {0x636b762d70617274ULL, 0x6974696f6e2d6b31ULL};
 
-static RedisModuleString **names; /* of the maps' Redis keys, made when first needed */
+static RedisModuleString **names; /* of the maps' Redis keys, by place, made when first needed */
 
-static RedisModuleString *map_name(const uint8_t *key, size_t len) {
+void keyspace_start(void) {
+    ckv.places = (uint32_t)ckv.config.maps;
+    names = RedisModule_Calloc(ckv.places, sizeof *names);
+}
+
+static uint32_t place_of_key(const uint8_t *key, size_t len) {
     uint8_t suffix;
     size_t stem_len = stem_split(key, len, &suffix);
-    uint64_t hash = siphash13(key, stem_len, partition_secret);
-    uint32_t n = (uint32_t)(hash % (uint64_t)ckv.config.maps);
-    if (!names) names = RedisModule_Calloc((size_t)ckv.config.maps, sizeof *names);
-    if (!names[n]) names[n] = RedisModule_CreateStringPrintf(NULL, CKV_MAP_PREFIX "%u", n);
-    return names[n];
+    return (uint32_t)(siphash13(key, stem_len, partition_secret) % ckv.places);
+}
+
+static RedisModuleString *name_of_place(uint32_t place) {
+    if (!names[place])
+        names[place] = RedisModule_CreateStringPrintf(NULL, CKV_MAP_PREFIX "%u", place);
+    return names[place];
+}
+
+uint32_t keyspace_place_of_name(RedisModuleString *name) {
+    size_t len, prefix = strlen(CKV_MAP_PREFIX);
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    if (len <= prefix || memcmp(text, CKV_MAP_PREFIX, prefix) != 0) return MAPS_NO_PLACE;
+    char *end;
+    unsigned long n = strtoul(text + prefix, &end, 10);
+    if (n >= ckv.places) return MAPS_NO_PLACE;
+    /* "ckv:07" is not "ckv:7". */
+    bool same = RedisModule_StringCompare(name, name_of_place((uint32_t)n)) == 0;
+    return same ? (uint32_t)n : MAPS_NO_PLACE;
 }
 
 /* Expired records are deleted when somebody meets them, unless it is a replica that does: there
@@ -36,42 +56,54 @@ static void expire_if_due(lookup *l) {
     keyspace_notify(l, REDISMODULE_NOTIFY_EXPIRED, "expired");
 }
 
-bool keyspace_open_quietly(RedisModuleCtx *ctx, RedisModuleString *name, lookup *l) {
+/* Opened for writing even to read: a miss in reading would announce the map's own key. */
+static RedisModuleKey *open_map(RedisModuleCtx *ctx, uint32_t place) {
+    return RedisModule_OpenKey(ctx, name_of_place(place), REDISMODULE_READ | REDISMODULE_WRITE);
+}
+
+/* Asks the server for a map that is not in the table. False: its key holds something else. */
+static bool find_map(lookup *l) {
+    l->stored = maps_at(l->db, l->place);
+    if (l->stored) return true;
+    RedisModuleKey *handle = open_map(l->ctx, l->place);
+    int type = RedisModule_KeyType(handle);
+    bool right = type == REDISMODULE_KEYTYPE_EMPTY;
+    if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(handle) == ckv.type) {
+        l->stored = RedisModule_ModuleTypeGetValue(handle);
+        maps_list(l->stored, l->db, l->place);
+        right = true;
+    }
+    RedisModule_CloseKey(handle);
+    return right;
+}
+
+bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
+                           lookup *l) {
     size_t len;
-    const char *key = RedisModule_StringPtrLen(name, &len);
+    const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
     l->ctx = ctx;
     l->name = name;
-    l->now_ms = ckv_now_ms();
-    l->stored = NULL;
+    l->db = RedisModule_GetSelectedDb(ctx);
+    l->place = place_of_key(key, len);
+    l->now_ms = now_ms;
     l->stored_there = l->found = false;
-    /* Opened for writing even to read: a miss in reading would announce the map's own key. */
-    l->handle = RedisModule_OpenKey(ctx, map_name((const uint8_t *)key, len),
-                                    REDISMODULE_READ | REDISMODULE_WRITE);
-    int type = RedisModule_KeyType(l->handle);
-    if (type == REDISMODULE_KEYTYPE_EMPTY) {
-        l->key = (map_key){.key = (const uint8_t *)key, .len = len};
+    if (!find_map(l)) return false;
+    if (!l->stored) {
+        l->key.key = key;
+        l->key.len = len;
         return true;
     }
-    if (type != REDISMODULE_KEYTYPE_MODULE ||
-        RedisModule_ModuleTypeGetType(l->handle) != ckv.type) {
-        RedisModule_CloseKey(l->handle);
-        return false;
-    }
-    l->stored = RedisModule_ModuleTypeGetValue(l->handle);
-    maps_list(l->stored, RedisModule_GetSelectedDb(ctx));
     map_key_init(l->stored->m, &l->key, key, len);
     l->stored_there = map_find(l->stored->m, &l->key, &l->pos);
     if (l->stored_there) expire_if_due(l);
     return true;
 }
 
-bool keyspace_open(RedisModuleCtx *ctx, RedisModuleString *name, lookup *l) {
-    if (keyspace_open_quietly(ctx, name, l)) return true;
+bool keyspace_find(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, lookup *l) {
+    if (keyspace_find_quietly(ctx, name, now_ms, l)) return true;
     RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
     return false;
 }
-
-void keyspace_close(lookup *l) { RedisModule_CloseKey(l->handle); }
 
 const uint8_t *keyspace_value(lookup *l, size_t *len) {
     const uint8_t *value = map_value(l->stored->m, &l->pos, len);
@@ -85,8 +117,10 @@ static map *map_for_writing(lookup *l) {
     map *m = map_new(&ckv.codecs, ckv.secret);
     if (!m) return NULL;
     l->stored = maps_wrap(m);
-    RedisModule_ModuleTypeSetValue(l->handle, ckv.type, l->stored);
-    maps_list(l->stored, RedisModule_GetSelectedDb(l->ctx));
+    RedisModuleKey *handle = open_map(l->ctx, l->place);
+    RedisModule_ModuleTypeSetValue(handle, ckv.type, l->stored);
+    RedisModule_CloseKey(handle);
+    maps_list(l->stored, l->db, l->place);
     map_key_init(m, &l->key, l->key.key, l->key.len);
     return m;
 }
@@ -126,10 +160,11 @@ void keyspace_delete(lookup *l) {
     map_delete(l->stored->m, &l->key, &l->pos, expiry_ticks(l->now_ms));
     l->stored_there = l->found = false;
     RedisModule_SignalModifiedKey(l->ctx, l->name);
-    if (l->stored->m->totals.records == 0) {
-        RedisModule_DeleteKey(l->handle);
-        l->stored = NULL;
-    }
+    if (l->stored->m->totals.records > 0) return;
+    RedisModuleKey *handle = open_map(l->ctx, l->place);
+    RedisModule_DeleteKey(handle);
+    RedisModule_CloseKey(handle);
+    l->stored = NULL;
 }
 
 void keyspace_notify(const lookup *l, int type, const char *event) {

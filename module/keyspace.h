@@ -9,12 +9,13 @@
 
 #include "maps.h"
 
-/* One look-up, from keyspace_open() to keyspace_close(). */
+/* One look-up. */
 typedef struct lookup {
     RedisModuleCtx *ctx;
     RedisModuleString *name; /* the user's key */
-    RedisModuleKey *handle;  /* of the map's Redis key */
-    stored_map *stored;      /* NULL: there is no such map yet */
+    int db;
+    uint32_t place;     /* of its map */
+    stored_map *stored; /* NULL: there is no such map yet */
     map_key key;
     map_pos pos;
     int64_t now_ms;
@@ -22,12 +23,17 @@ typedef struct lookup {
     bool found;        /* and it has not */
 } lookup;
 
-/* Finds the record of a key. False (and the error is replied) if the map's Redis key holds
- * something else; nothing to close then. */
-bool keyspace_open(RedisModuleCtx *ctx, RedisModuleString *key, lookup *l);
-/* The same, without replying: for callers with several keys. */
-bool keyspace_open_quietly(RedisModuleCtx *ctx, RedisModuleString *key, lookup *l);
-void keyspace_close(lookup *l);
+/* Once, when the settings are known. */
+void keyspace_start(void);
+
+/* Finds the record of a key, as of now_ms. False (and the error is replied) if the map's Redis key
+ * holds something else. */
+bool keyspace_find(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
+/* The same, without replying: for commands that count what is no record as missing. */
+bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
+
+/* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
+uint32_t keyspace_place_of_name(RedisModuleString *name);
 
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
 const uint8_t *keyspace_value(lookup *l, size_t *len);

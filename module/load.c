@@ -4,6 +4,7 @@
 #include "config.h"
 #include "cron.h"
 #include "info.h"
+#include "keyspace.h"
 #include "type.h"
 
 #include <stdarg.h>
@@ -52,6 +53,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         type_register(ctx) != REDISMODULE_OK || commands_register(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    keyspace_start();
     cron_start(ctx);
     return REDISMODULE_OK;
 }

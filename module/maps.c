@@ -24,16 +24,50 @@ void maps_free(stored_map *s) {
     atomic_fetch_sub(&alive, 1);
 }
 
-void maps_list(stored_map *s, int db) {
-    s->db = db;
-    if (s->listed) return;
+/* ---- the table ------------------------------------------------------------------------- */
+
+static struct {
+    stored_map ***by_db; /* by database, then by place; NULL: none of that database yet */
+    int dbs;
+} table;
+
+/* Where the map of a place stands in the table, NULL if there is no table for the database. */
+static stored_map **table_at(int db, uint32_t place) {
+    if (db >= table.dbs || !table.by_db[db] || place >= ckv.places) return NULL;
+    return &table.by_db[db][place];
+}
+
+static void make_table(int db) {
+    if (db >= table.dbs) {
+        table.by_db = RedisModule_Realloc(table.by_db, (size_t)(db + 1) * sizeof *table.by_db);
+        while (table.dbs <= db) table.by_db[table.dbs++] = NULL;
+    }
+    if (!table.by_db[db])
+        table.by_db[db] = RedisModule_Calloc(ckv.places, sizeof **table.by_db);
+}
+
+stored_map *maps_at(int db, uint32_t place) {
+    stored_map **at = table_at(db, place);
+    return at ? *at : NULL;
+}
+
+/* ---- the list ---------------------------------------------------------------------------- */
+
+void maps_list(stored_map *s, int db, uint32_t place) {
+    maps_unlist(s);
     pthread_mutex_lock(&lock);
+    s->db = db;
+    s->place = place;
     s->previous = last;
     s->next = NULL;
     *(last ? &last->next : &first) = s;
     last = s;
     s->listed = true;
     listed++;
+    if (place != MAPS_NO_PLACE) {
+        make_table(db);
+        table.by_db[db][place] = s;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -42,6 +76,8 @@ void maps_unlist(stored_map *s) {
     if (s->listed) {
         for (maps_cursor *c = cursors; c; c = c->next)
             if (c->at == s) *c = (maps_cursor){s->next, 0, c->next};
+        stored_map **at = table_at(s->db, s->place);
+        if (at && *at == s) *at = NULL;
         *(s->previous ? &s->previous->next : &first) = s->next;
         *(s->next ? &s->next->previous : &last) = s->previous;
         s->listed = false;
@@ -62,7 +98,14 @@ void maps_swap_db(int a, int b) {
         if (s->db == a) s->db = b;
         else if (s->db == b) s->db = a;
     }
+    make_table(a);
+    make_table(b);
+    stored_map **of_a = table.by_db[a];
+    table.by_db[a] = table.by_db[b];
+    table.by_db[b] = of_a;
 }
+
+/* ---- ways over all of them ------------------------------------------------------------------ */
 
 void maps_cursor_register(maps_cursor *c) {
     *c = (maps_cursor){.next = cursors};

@@ -1,18 +1,25 @@
 /*
  * maps.h: all maps of this server, wherever they came from (a command, an RDB file, RESTORE, COPY).
  *
- * A map is listed while it is a value of the keyspace. The lock is for `free`, which the server
- * may call on another thread; everything else happens on the main thread.
+ * A map is listed while it is a value of the keyspace. If its Redis key is one that records are
+ * looked up in, it also stands in a table by database and place (see keyspace.h), so that a command
+ * finds it without asking the server: the server tells us whenever a value leaves its key.
+ *
+ * The lock is for `free`, which the server may call on another thread; everything else happens on
+ * the main thread.
  */
 #ifndef CKV_MAPS_H
 #define CKV_MAPS_H
 
 #include "ckv.h"
 
+#define MAPS_NO_PLACE UINT32_MAX /* a map under a name that no record is looked up in */
+
 /* The value of ckv's data type. */
 typedef struct stored_map {
     map *m;
     int db;
+    uint32_t place;
     bool listed;
     struct stored_map *previous, *next;
 } stored_map;
@@ -22,7 +29,9 @@ stored_map *maps_wrap(map *m);
 /* Any thread. */
 void maps_free(stored_map *s);
 
-void maps_list(stored_map *s, int db);
+void maps_list(stored_map *s, int db, uint32_t place);
+/* The listed map of a place, or NULL. */
+stored_map *maps_at(int db, uint32_t place);
 void maps_unlist(stored_map *s);
 /* FLUSHDB and FLUSHALL (db -1) take them all at once, without a word about each. */
 void maps_unlist_db(int db);

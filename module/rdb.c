@@ -4,6 +4,7 @@
 #include "core/codec_train.h"
 #include "core/map_save.h"
 #include "cron.h"
+#include "keyspace.h"
 #include "rdb_records.h"
 
 #include <string.h>
@@ -236,7 +237,14 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     if (RedisModule_IsIOError(io)) return NULL;
     if (kind == KIND_PAGES && loading_file) m = load_pages(io);
     else if (kind == KIND_RECORDS) m = records_load(io);
-    if (m) return maps_wrap(m);
-    ckv_log("warning", "a map is damaged, or was cut out of its file");
-    return NULL;
+    if (!m) {
+        ckv_log("warning", "a map is damaged, or was cut out of its file");
+        return NULL;
+    }
+    stored_map *s = maps_wrap(m);
+    /* A RESTORE can still be refused: its value is listed when it is announced. */
+    if (loading_file)
+        maps_list(s, RedisModule_GetDbIdFromIO(io),
+                  keyspace_place_of_name((RedisModuleString *)RedisModule_GetKeyNameFromIO(io)));
+    return s;
 }

@@ -1,7 +1,7 @@
 /* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
 #include "type.h"
 
-#include "maps.h"
+#include "keyspace.h"
 #include "rdb.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
 /* Whether a key has come into being other than by a command of ours. Most events are nothing of
  * the kind and must cost nothing: our own writes announce theirs here as well. */
 static bool brings_a_value(const char *event) {
-    static const char *const bringing[] = {"loaded", "restore", "rename_to", "move_to", "copy_to"};
+    static const char *const bringing[] = {"restore", "rename_to", "move_to", "copy_to"};
     for (size_t i = 0; i < sizeof bringing / sizeof *bringing; i++)
         if (!strcmp(event, bringing[i])) return true;
     return false;
@@ -43,7 +43,8 @@ static int on_key_event(RedisModuleCtx *ctx, int type, const char *event, RedisM
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
     if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_MODULE &&
         RedisModule_ModuleTypeGetType(key) == ckv.type)
-        maps_list(RedisModule_ModuleTypeGetValue(key), RedisModule_GetSelectedDb(ctx));
+        maps_list(RedisModule_ModuleTypeGetValue(key), RedisModule_GetSelectedDb(ctx),
+                  keyspace_place_of_name(name));
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }
@@ -87,8 +88,7 @@ int type_register(RedisModuleCtx *ctx) {
     };
     ckv.type = RedisModule_CreateDataType(ctx, CKV_TYPE_NAME, CKV_TYPE_VERSION, &methods);
     if (!ckv.type) return REDISMODULE_ERR;
-    RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_LOADED | REDISMODULE_NOTIFY_GENERIC,
-                                          on_key_event);
+    RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_GENERIC, on_key_event);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_flush);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);

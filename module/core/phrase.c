@@ -138,7 +138,7 @@ static size_t lay_out(phrase_dict *d, uint8_t *block) {
     d->first = (uint16_t *)(void *)(block + at);
     at = padded(at + (d->contexts * sizeof *d->first << PHRASE_FIRST_BITS));
     d->match.filter = block + at;
-    at += (size_t)1 << (32 - d->match.filter_shift);
+    at += (size_t)1 << (64 - d->match.filter_shift);
     d->text = block + at;
     d->match.text = d->text;
     return at + d->text_len + PHRASE_TEXT_PAD;
@@ -146,8 +146,8 @@ static size_t lay_out(phrase_dict *d, uint8_t *block) {
 
 static unsigned filter_shift(uint32_t n) {
     unsigned bits = 10;
-    while (bits < 17 && (1u << bits) < n) bits++;
-    return 32 - bits;
+    while (bits < 18 && (1u << bits) < 4 * n) bits++;
+    return 64 - bits;
 }
 
 /* Copies the phrases, frequent ones first so that they share cache lines. */
@@ -166,16 +166,27 @@ static void fill_text(phrase_dict *d, const phrase_plan *plan, const uint32_t *h
     memset(d->text + end, 0, PHRASE_TEXT_PAD);
 }
 
+static void add_group(phrase_dict *d, uint32_t g, uint32_t rank) {
+    for (uint32_t place = 0; place < d->group_size[g]; place++, rank++) {
+        unsigned len = (d->entry[rank] & 63) + 1;
+        uint32_t offset = d->entry[rank] >> 6, payload = g << 16 | place;
+        if (len == 1) d->match.single[d->text[offset]] = payload;
+        else phrase_match_add(&d->match, offset, len, payload);
+    }
+}
+
+/* Adds the phrases with the shortest codes first: what comes first lies where it is looked for. */
 static void fill_matcher(phrase_dict *d) {
-    uint32_t rank = 0;
     memset(d->match.slots, 0, d->match.nslots * sizeof *d->match.slots);
-    memset(d->match.filter, 0, (size_t)1 << (32 - d->match.filter_shift));
-    for (uint32_t g = 0; g < d->groups; g++) {
-        for (uint32_t place = 0; place < d->group_size[g]; place++, rank++) {
-            unsigned len = (d->entry[rank] & 63) + 1;
-            uint32_t offset = d->entry[rank] >> 6, payload = g << 16 | place;
-            if (len == 1) d->match.single[d->text[offset]] = payload;
-            else phrase_match_add(&d->match, offset, len, payload);
+    memset(d->match.filter, 0, (size_t)1 << (64 - d->match.filter_shift));
+    for (unsigned len = 1; len <= PHRASE_CODE_MAX; len++) {
+        uint32_t rank = 0;
+        for (uint32_t g = 0; g < d->groups; rank += d->group_size[g++]) {
+            unsigned shortest = PHRASE_CODE_MAX;
+            for (uint32_t c = 0; c < d->contexts; c++)
+                if (d->code[c * d->groups + g].len < shortest)
+                    shortest = d->code[c * d->groups + g].len;
+            if (shortest == len) add_group(d, g, rank);
         }
     }
 }
@@ -233,11 +244,11 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
     if (!block) return NULL;
     lay_out(&d, block);
     fill_text(&d, plan, needs->host);
-    fill_matcher(&d);
     for (uint32_t c = 0; c < d.contexts; c++) {
         fill_codes(&d, plan, c);
         fill_first(&d, c);
     }
+    fill_matcher(&d);
     memcpy(block, &d, sizeof d);
     return (phrase_dict *)(void *)block;
 }

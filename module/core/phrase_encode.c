@@ -10,24 +10,30 @@
 #include "phrase_inside.h"
 
 typedef struct bits {
-    uint64_t pending; /* the lowest `count` bits are not written yet */
+    uint64_t pending; /* the lowest `count` bits, 31 at most, are not written yet */
     unsigned count;
     uint8_t *at, *end;
 } bits;
 
-static inline void store32_big(uint8_t *at, uint32_t value) {
-    value = __builtin_bswap32(value);
-    memcpy(at, &value, sizeof value);
+/* Writes the whole bytes of what is pending. False: no room. */
+static inline bool bits_flush(bits *b) {
+    unsigned bytes = b->count / 8;
+    uint64_t ready = __builtin_bswap64(b->pending << (63 - b->count) << 1);
+    if (b->end - b->at >= 8) {
+        memcpy(b->at, &ready, 8);
+    } else {
+        if (b->end - b->at < bytes) return false;
+        memcpy(b->at, &ready, bytes);
+    }
+    b->at += bytes;
+    b->count %= 8;
+    return true;
 }
 
-/* Appends a code. False: no room for the codes before it. */
+/* Appends a code. Only what was there before is written: if this is the last code, its end may
+ * not be needed. False: no room. */
 static inline bool bits_put(bits *b, uint32_t code, unsigned len) {
-    if (b->count >= 32) {
-        if (b->end - b->at < 4) return false;
-        b->count -= 32;
-        store32_big(b->at, (uint32_t)(b->pending >> b->count));
-        b->at += 4;
-    }
+    if (!bits_flush(b)) return false;
     b->pending = b->pending << len | code;
     b->count += len;
     return true;
@@ -42,9 +48,9 @@ static bool bits_finish(bits *b) {
         pending >>= 8;
         bytes--;
     }
-    if ((size_t)(b->end - b->at) < bytes) return false;
-    while (bytes > 0) *b->at++ = (uint8_t)(pending >> 8 * --bytes);
-    return true;
+    b->pending = pending;
+    b->count = 8 * bytes;
+    return bits_flush(b);
 }
 
 size_t phrase_encode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {

@@ -26,10 +26,9 @@ static uint64_t make_slot(uint64_t hash, uint32_t payload, uint32_t offset) {
 
 /* Sets in the filter that there is a phrase like the one at p. */
 static void add_to_filter(phrase_matcher *t, const uint8_t *p, unsigned len) {
-    uint64_t word = phrase_load64(p);
-    uint32_t hash = len < 4 ? match_hash2(word) : match_hash4(word);
-    unsigned bit = len < 4 ? len + 4 : len <= 8 ? len - 4 : 5;
-    t->filter[hash >> t->filter_shift] |= (uint8_t)(1u << bit);
+    unsigned bit = len > 8 ? 7 : len - 2;
+    uint64_t word = phrase_load64(p) << (len > 8 ? 0 : 64 - 8 * len);
+    t->filter[word * MATCH_FILTER_HASH >> t->filter_shift] |= (uint8_t)(1u << bit);
 }
 
 unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint32_t payload) {

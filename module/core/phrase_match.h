@@ -10,19 +10,19 @@
  *      +--------------+---------------------------+-----------------------+
  *      0: empty
  *
- * Phrases of up to 8 bytes are hashed as one masked word with their length. The lengths to try,
- * longest first, come from a filter: a byte for each hash of the first four bytes (of the first
- * two for lengths 2 and 3). A fingerprint that matches is a promise, the text decides.
+ * Phrases of up to 8 bytes are hashed as one masked word with their length. Which lengths to try,
+ * longest first, a filter tells: the byte for the hash of the first `len` bytes has a bit that is
+ * set if they may be a phrase. All lengths are looked up there at once, without a branch; a wrong
+ * guess of the processor costs more than they do. A fingerprint that matches is a promise, the
+ * text decides.
  *
- *      filter   bits 0-4: a phrase of 4 5 6 7 8 bytes    bit 5: a longer one
- *               bits 6-7: a phrase of 2 3 bytes
+ *      filter   bits 0-6: a phrase of 2-8 bytes    bit 7: a longer one that begins with these 8
  *
  * A longer phrase is hashed with all whole words before its last one ("tiers"), and each of its
  * prefixes of 8, 16 ... bytes has a marker, a slot whose payload tells what goes on from there:
  *
  *      marker   bits 0-7: phrases of 1 ... 8 bytes more   bit 8: a longer one, by the next marker
  *
- * So a look-up touches one slot for a length it tries, and no length is tried in vain often.
  */
 #ifndef CKV_PHRASE_MATCH_H
 #define CKV_PHRASE_MATCH_H
@@ -37,7 +37,8 @@
 #define PHRASE_TEXT_PAD    64         /* readable bytes after the text's last */
 #define PHRASE_PAYLOAD_MAX (1u << 24)
 
-#define MATCH_LONGER     0x20u
+#define MATCH_LONGER     0x80u
+#define MATCH_FILTER_HASH 0x9e3779b97f4a7c15u
 #define MATCH_MARKER_LEN 9 /* stands for a length in a marker's hash */
 #define MATCH_TIERS      (PHRASE_LEN_MAX / 8)
 
@@ -46,7 +47,7 @@ typedef struct phrase_matcher {
     uint8_t *filter;
     const uint8_t *text;
     uint32_t nslots;
-    unsigned filter_shift; /* 32 - log2 of the filter's bytes */
+    unsigned filter_shift; /* 64 - log2 of the filter's bytes */
     uint32_t single[256];  /* payload of each single byte */
 } phrase_matcher;
 
@@ -73,8 +74,10 @@ static inline uint64_t match_hash(uint64_t before, uint64_t word, unsigned len) 
     return (x ^ x >> 29) * 0x9e3779b97f4a7c15u;
 }
 
-static inline uint32_t match_hash4(uint64_t word) { return (uint32_t)word * 0x9e3779b1u; }
-static inline uint32_t match_hash2(uint64_t word) { return (uint32_t)(word << 16) * 0x85ebca6bu; }
+/* The filter's byte for the lowest `len` bytes of `word`. */
+static inline unsigned match_filter(const phrase_matcher *t, uint64_t word, unsigned len) {
+    return t->filter[(word << (64 - 8 * len)) * MATCH_FILTER_HASH >> t->filter_shift];
+}
 
 static inline uint32_t match_home(const phrase_matcher *t, uint64_t hash) {
     return (uint32_t)((hash >> 32) * t->nslots >> 32);
@@ -108,22 +111,22 @@ static inline bool match_word(const phrase_matcher *t, uint64_t word, unsigned l
  * read. Returns its length. */
 static inline unsigned phrase_match(const phrase_matcher *t, const uint8_t *p, size_t left,
                                     uint32_t *payload) {
-    static const uint8_t fits[8] = {0, 0, 0, 0, 1, 3, 7, 15};
     uint64_t word = phrase_load64(p);
-    unsigned lens = t->filter[match_hash4(word) >> t->filter_shift];
-    if (lens & MATCH_LONGER && left > 8) {
+    unsigned eight = match_filter(t, word, 8);
+    if (eight & MATCH_LONGER && left > 8) {
         unsigned len = phrase_match_long(t, p, left, payload);
         if (len > 0) return len;
     }
-    lens &= left < 8 ? fits[left] : 31u;
+    unsigned lens = (eight & 64) | (match_filter(t, word, 7) & 32) |
+                    (match_filter(t, word, 6) & 16) | (match_filter(t, word, 5) & 8) |
+                    (match_filter(t, word, 4) & 4) | (match_filter(t, word, 3) & 2) |
+                    (match_filter(t, word, 2) & 1);
+    if (left < 8) lens &= (1u << left >> 1) - 1;
     while (lens) {
         unsigned top = 31u - (unsigned)__builtin_clz(lens);
-        if (match_word(t, word, top + 4, payload)) return top + 4;
+        if (match_word(t, word, top + 2, payload)) return top + 2;
         lens ^= 1u << top;
     }
-    lens = t->filter[match_hash2(word) >> t->filter_shift];
-    if (lens & 0x80 && left >= 3 && match_word(t, word, 3, payload)) return 3;
-    if (lens & 0x40 && left >= 2 && match_word(t, word, 2, payload)) return 2;
     *payload = t->single[word & 0xff];
     return 1;
 }

@@ -29,7 +29,7 @@ static uint32_t add(trainer *t, const uint8_t *a, unsigned len_a, const uint8_t 
 
 static void clear_matcher(trainer *t) {
     memset(t->match.slots, 0, SLOTS * sizeof *t->match.slots);
-    memset(t->match.filter, 0, 1u << 17);
+    memset(t->match.filter, 0, 1u << 19);
     t->slots_used = 0;
 }
 
@@ -93,6 +93,78 @@ static void parse(trainer *t) {
             left -= len;
         }
     }
+}
+
+
+static double envd(const char *n, double d);
+static void parse_best(trainer *t, uint32_t *opt) {
+    static float best[65536 + 1];
+    static uint32_t by[65536 + 1];
+    float *cost = t->m->alloc(t->n * 4);
+    double tot = 0;
+    for (uint32_t i = 0; i < t->n; i++) tot += t->count[i] + 0.5;
+    for (uint32_t i = 0; i < t->n; i++) cost[i] = log2f((float)(tot / (t->count[i] + 0.5)));
+    memset(opt, 0, t->n * 4);
+    for (uint32_t i = 0; i < t->nsamples; i++) {
+        const phrase_sample *s = &t->samples[t->order[i]];
+        for (uint32_t from = 0; from < s->len; from += 65536) {
+        const uint8_t *p = (const uint8_t *)s->data + from;
+        uint32_t n = s->len - from < 65536 ? s->len - from : 65536;
+        best[0] = 0;
+        for (uint32_t j = 1; j <= n; j++) best[j] = 1e30f;
+        for (uint32_t j = 0; j < n; j++) {
+            uint32_t id;
+            size_t left = n - j;
+            for (unsigned len; left > 0; left = len - 1) {
+                len = match_at(t, p + j, left, &id);
+                float c = best[j] + cost[id];
+                if (c < best[j + len]) best[j + len] = c, by[j + len] = id;
+                if (len == 1) break;
+            }
+        }
+        for (uint32_t j = n; j > 0; j -= t->len[by[j]]) opt[by[j]]++;
+        }
+    }
+    t->m->free(cost);
+}
+
+
+static void gains(trainer *t, uint32_t *u) {
+    double tot = 0, bonus = envd("BONUS", 1), T = envd("T", 20);
+    for (uint32_t i = 0; i < t->n; i++) tot += t->count[i];
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->len[i] == 1) continue;
+        double parts = 0;
+        unsigned at = 0, len = t->len[i];
+        const uint8_t *p = t->text + t->at[i];
+        while (at < len) {
+            uint32_t id;
+            at += match_at(t, p + at, at == 0 ? len - 1 : len - at, &id);
+            parts += log2f((float)(tot / (t->count[id] + t->count[i]))) + bonus;
+        }
+        double g = t->count[i] * (parts - bonus - log2f((float)(tot / (t->count[i] + 0.1))));
+        u[i] = g < 0 ? 0 : (uint32_t)(g / T * 2 );
+    }
+}
+
+/* keeps the `most` most used phrases, with at least `least` uses by u */
+static void prune2(trainer *t, uint32_t *u, uint32_t least, uint32_t most) {
+    uint32_t hist[1025] = {0}, cut = 1024, sum = 256;
+    for (uint32_t i = 0; i < t->n; i++) if (t->len[i] > 1) hist[u[i] < 1024 ? u[i] : 1024]++;
+    for (; cut >= least; cut--) { if (sum + hist[cut] > most) break; sum += hist[cut]; }
+    uint32_t extra = cut >= least ? most - sum : 0; /* of those with exactly cut uses */
+    uint32_t kept = 0;
+    clear_matcher(t);
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->len[i] > 1 && (u[i] < cut || (u[i] == cut && (extra == 0 || extra-- == 0)))) { if (u[i] == cut && extra == UINT32_MAX) extra = 0; continue; }
+        t->at[kept] = t->at[i];
+        t->len[kept] = t->len[i];
+        t->count[kept] = t->count[i];
+        if (t->len[i] == 1) t->match.single[t->text[t->at[i]]] = kept;
+        else t->slots_used += phrase_match_add(&t->match, t->at[i], t->len[i], kept);
+        kept++;
+    }
+    t->n = kept;
 }
 
 /* keeps phrases with at least `least` uses; renumbers */
@@ -234,16 +306,30 @@ phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, 
     t.pairs = m->alloc(t.npairs * 8);
     t.match.slots = m->alloc(SLOTS * 8);
     t.match.nslots = SLOTS;
-    t.match.filter = m->alloc(1u << 17);
-    t.match.filter_shift = 15;
+    t.match.filter = m->alloc(1u << 19);
+    t.match.filter_shift = 45;
     t.match.text = t.text;
     clear_matcher(&t);
     for (unsigned b = 0; b < 256; b++) { uint8_t c = (uint8_t)b; add(&t, &c, 1, NULL, 0); }
-    grow(&t, (uint32_t)envd("TH",4));
-    parse(&t);
-    prune(&t, (uint32_t)envd("LEAST",2));
-    parse(&t);
-    while (t.n > 65536) { prune(&t, 3); parse(&t); }
+    for (int r = 0; r < (int)envd("ROUNDS", 1); r++) {
+        grow(&t, (uint32_t)envd(r ? "TH2" : "TH", 2));
+        parse(&t);
+        if (getenv("VERBOSE")) printf("round %d grown %u tokens %zu text %u\n", r, t.n, t.ntokens, t.text_len);
+        prune(&t, (uint32_t)envd("LEAST", 2));
+        parse(&t);
+        if (getenv("VERBOSE")) printf("   pruned %u tokens %zu\n", t.n, t.ntokens);
+    }
+    uint32_t lim = (uint32_t)envd("NMAX", 65536);
+    uint32_t *opt = m->alloc(CANDIDATES_MAX * 4);
+    for (int r = 0; r < (int)envd("OPT", 0); r++) {
+        gains(&t, opt);
+        prune2(&t, opt, 2, r + 1 == (int)envd("OPT", 0) ? lim : lim * 3 / 2);
+        parse(&t);
+        if (getenv("VERBOSE")) printf("   opt pruned %u tokens %zu\n", t.n, t.ntokens);
+    }
+    if (t.n > lim) { prune2(&t, t.count, 2, lim); parse(&t); }
+        if (getenv("VERBOSE")) printf("   final %u tokens %zu\n", t.n, t.ntokens);
+    m->free(opt);
     phrase_dict *d = finish(&t);
     m->free(t.order), m->free(t.text), m->free(t.at), m->free(t.count), m->free(t.len), m->free(t.pairs), m->free(t.match.slots), m->free(t.match.filter);
     return d;
