@@ -4,6 +4,8 @@
 #include "keyspace.h"
 #include "reply.h"
 
+#include <string.h>
+
 /* ---- CSET ------------------------------------------------------------------------------- */
 
 typedef struct set_options {
@@ -31,13 +33,22 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
     return true;
 }
 
+/* A word that is sent again and again. */
+static RedisModuleString *constant(RedisModuleString **kept, const char *word) {
+    if (!*kept) *kept = RedisModule_CreateString(NULL, word, strlen(word));
+    return *kept;
+}
+
 /* The write as it goes to replicas and AOF: with an absolute time, without conditions. */
 static void replicate_set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
                           const set_options *o, int64_t at_ms) {
+    static RedisModuleString *pxat, *keep_ttl;
     if (argc == 3) RedisModule_ReplicateVerbatim(ctx);
     else if (o->unit >= 0)
-        RedisModule_Replicate(ctx, "CSET", "sscl", argv[1], argv[2], "PXAT", (long long)at_ms);
-    else if (o->keep_ttl) RedisModule_Replicate(ctx, "CSET", "ssc", argv[1], argv[2], "KEEPTTL");
+        RedisModule_Replicate(ctx, "CSET", "sssl", argv[1], argv[2], constant(&pxat, "PXAT"),
+                              (long long)at_ms);
+    else if (o->keep_ttl)
+        RedisModule_Replicate(ctx, "CSET", "sss", argv[1], argv[2], constant(&keep_ttl, "KEEPTTL"));
     else RedisModule_Replicate(ctx, "CSET", "ss", argv[1], argv[2]);
 }
 

@@ -23,18 +23,14 @@ uint32_t map_page_cap(uint32_t bytes) {
 map *map_new(codecs *all, const uint64_t secret[2]) {
     const mem *mem = all->mem;
     map *m = mem->alloc(sizeof *m);
-    bucket **segments = mem->alloc(sizeof *segments);
-    bucket *first = mem->alloc(FIRST_BUCKETS * sizeof *first);
-    if (!m || !segments || !first) {
-        if (m) mem->free(m);
-        if (segments) mem->free(segments);
-        if (first) mem->free(first);
+    if (!m) return NULL;
+    *m = (map){.codecs = all, .secret = {secret[0], secret[1]}, .buckets = FIRST_BUCKETS};
+    m->first = mem->alloc(FIRST_BUCKETS * sizeof *m->first);
+    if (!m->first) {
+        mem->free(m);
         return NULL;
     }
-    *m = (map){.codecs = all, .secret = {secret[0], secret[1]}, .buckets = FIRST_BUCKETS};
-    memset(first, 0, FIRST_BUCKETS * sizeof *first);
-    segments[0] = first;
-    m->segments = segments;
+    memset(m->first, 0, FIRST_BUCKETS * sizeof *m->first);
     return m;
 }
 
@@ -55,17 +51,20 @@ void map_free_bucket(map *m, bucket *b) {
 void map_free(map *m) {
     const mem *mem = m->codecs->mem;
     for (uint32_t i = 0; i < m->buckets; i++) map_free_bucket(m, map_bucket(m, i));
-    for (uint32_t i = 0; i < m->buckets; i += MAP_SEGMENT) mem->free(m->segments[i / MAP_SEGMENT]);
-    mem->free(m->segments);
+    for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT)
+        mem->free(m->segments[i / MAP_SEGMENT - 1]);
+    if (m->segments) mem->free(m->segments);
+    mem->free(m->first);
     mem->free(m);
 }
 
 size_t map_bytes(const map *m) {
     const mem *mem = m->codecs->mem;
-    size_t bytes = mem->usable((void *)m) + mem->usable(m->segments) + m->totals.page_bytes +
+    size_t bytes = mem->usable((void *)m) + mem->usable(m->first) + m->totals.page_bytes +
                    m->totals.large_bytes;
+    if (m->segments) bytes += mem->usable(m->segments);
     for (uint32_t i = 0; i < m->buckets; i++) {
-        if (i % MAP_SEGMENT == 0) bytes += mem->usable(m->segments[i / MAP_SEGMENT]);
+        if (i > 0 && i % MAP_SEGMENT == 0) bytes += mem->usable(m->segments[i / MAP_SEGMENT - 1]);
         bytes += bucket_bytes(mem, map_bucket(m, i));
     }
     return bytes;
@@ -121,11 +120,7 @@ bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, si
 bool map_find(map *m, map_key *k, map_pos *pos) {
     uint32_t n, index = map_index(k->hash, m->buckets);
     page **pages = bucket_pages(map_bucket(m, index), &n);
-    for (uint32_t i = 0; i < n; i++) {
-        __builtin_prefetch(pages[i]);
-        __builtin_prefetch((char *)pages[i] + 64);
-        __builtin_prefetch((char *)pages[i] + 128);
-    }
+    for (uint32_t i = 0; i < n; i++) page_prefetch(pages[i]);
     for (uint32_t i = 0; i < n; i++) {
         int slot = page_find(pages[i], map_encoded_key(m, k, pages[i]->codec));
         if (slot < 0) continue;

@@ -1,11 +1,12 @@
 /*
  * map.h: many records, found by key, packed into pages.
  *
- *      segments             bucket              pages
- *      +---+    +---+---+-  +------+    +---------+  +-----+
- *      | 0 |--->| 0 | 1 |   | word |--->| 4096    |  | 640 |
- *      +---+    +---+---+-  +------+    +---------+  +-----+
- *      | 1 |--->512 buckets a segment
+ *      first    +---+---+-  bucket              pages
+ *      -------->| 0 | 1 |   +------+    +---------+  +-----+
+ *               +---+---+-  | word |--->| 4096    |  | 640 |
+ *      segments             +------+    +---------+  +-----+
+ *      +---+
+ *      | 0 |--->512 buckets each
  *      +---+
  *
  * Buckets are chosen by linear hashing (Litwin 1980) on the keyed hash of a key's stem: when
@@ -42,7 +43,8 @@ typedef struct map_totals {
 typedef struct map {
     codecs *codecs;
     uint64_t secret[2]; /* of the hash */
-    bucket **segments;
+    bucket *first;      /* the first segment: most maps need no other */
+    bucket **segments;  /* the others, from the second one; NULL: none */
     uint32_t buckets;
     map_totals totals;
 } map;

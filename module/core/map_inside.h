@@ -14,7 +14,8 @@ typedef struct map_record {
 } map_record;
 
 static inline bucket *map_bucket(const map *m, uint32_t index) {
-    return &m->segments[index / MAP_SEGMENT][index % MAP_SEGMENT];
+    if (index < MAP_SEGMENT) return &m->first[index];
+    return &m->segments[index / MAP_SEGMENT - 1][index % MAP_SEGMENT];
 }
 
 /* Where linear hashing puts a hash among `buckets`. */

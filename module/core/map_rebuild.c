@@ -180,33 +180,40 @@ static bool rebuild(map *m, uint32_t from, uint32_t also, uint32_t first, uint32
 
 /* ---- growing and shrinking -------------------------------------------------------------------- */
 
-bool map_add_bucket(map *m) {
+/* Room for the first segment to hold bucket `index`. */
+static bool grow_first(map *m, uint32_t index) {
     const mem *mem = m->codecs->mem;
-    uint32_t index = m->buckets, segment = index / MAP_SEGMENT;
-    if (index % MAP_SEGMENT == 0) {
-        bucket **segments = mem->realloc(m->segments, (segment + 1) * sizeof *segments);
-        if (!segments) return false;
-        m->segments = segments;
-        if (!(segments[segment] = mem->alloc(MAP_SEGMENT * sizeof(bucket)))) return false;
-    } else if (segment == 0) {
-        size_t room = mem->usable(m->segments[0]) / sizeof(bucket);
-        if (index >= room) {
-            /* A quarter more: the size classes stand four to a doubling. */
-            size_t wanted = index + 1 + index / 4;
-            if (wanted > MAP_SEGMENT) wanted = MAP_SEGMENT;
-            bucket *grown = mem->realloc(m->segments[0], wanted * sizeof *grown);
-            if (!grown) return false;
-            m->segments[0] = grown;
-        }
-    }
-    *map_bucket(m, index) = 0;
+    if (index < mem->usable(m->first) / sizeof(bucket)) return true;
+    /* A quarter more: the size classes stand four to a doubling. */
+    size_t wanted = index + 1 + index / 4;
+    if (wanted > MAP_SEGMENT) wanted = MAP_SEGMENT;
+    bucket *grown = mem->realloc(m->first, wanted * sizeof *grown);
+    if (grown) m->first = grown;
+    return grown != NULL;
+}
+
+static bool add_segment(map *m, uint32_t number) {
+    const mem *mem = m->codecs->mem;
+    bucket **segments = mem->realloc(m->segments, (number + 1) * sizeof *segments);
+    if (!segments) return false;
+    m->segments = segments;
+    return (segments[number] = mem->alloc(MAP_SEGMENT * sizeof(bucket))) != NULL;
+}
+
+bool map_add_bucket(map *m) {
+    uint32_t index = m->buckets;
+    if (index < MAP_SEGMENT ? !grow_first(m, index)
+                            : index % MAP_SEGMENT == 0 && !add_segment(m, index / MAP_SEGMENT - 1))
+        return false;
     m->buckets++;
+    *map_bucket(m, index) = 0;
     return true;
 }
 
 static void drop_last_bucket(map *m) {
     uint32_t index = --m->buckets;
-    if (index % MAP_SEGMENT == 0) m->codecs->mem->free(m->segments[index / MAP_SEGMENT]);
+    if (index >= MAP_SEGMENT && index % MAP_SEGMENT == 0)
+        m->codecs->mem->free(m->segments[index / MAP_SEGMENT - 1]);
 }
 
 static uint32_t buddy(uint32_t index) { return index - (1u << (31 - __builtin_clz(index))); }

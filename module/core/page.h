@@ -92,6 +92,13 @@ static inline uint8_t *page_tags(const page *p) {
 static inline bool page_is_member(uint8_t tag) { return tag < PAGE_TAG_SINGLE; }
 static inline bool page_is_head(uint8_t tag) { return tag >= PAGE_TAG_HEAD; }
 
+/* Asks for the cache lines that a look-up will touch: header and arrays, which lie at the front, and
+ * the first stem, at the end of a full page. */
+static inline void page_prefetch(const page *p) {
+    for (int line = 0; line < 6; line++) __builtin_prefetch((const char *)p + 64 * line);
+    __builtin_prefetch((const char *)p + PAGE_BYTES - 64);
+}
+
 /* An empty page in a block of `cap` bytes (at most PAGE_BYTES). */
 void page_init(page *p, size_t cap, uint8_t codec);
 

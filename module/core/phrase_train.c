@@ -97,38 +97,6 @@ static void parse(trainer *t) {
 
 
 static double envd(const char *n, double d);
-static void parse_best(trainer *t, uint32_t *opt) {
-    static float best[65536 + 1];
-    static uint32_t by[65536 + 1];
-    float *cost = t->m->alloc(t->n * 4);
-    double tot = 0;
-    for (uint32_t i = 0; i < t->n; i++) tot += t->count[i] + 0.5;
-    for (uint32_t i = 0; i < t->n; i++) cost[i] = log2f((float)(tot / (t->count[i] + 0.5)));
-    memset(opt, 0, t->n * 4);
-    for (uint32_t i = 0; i < t->nsamples; i++) {
-        const phrase_sample *s = &t->samples[t->order[i]];
-        for (uint32_t from = 0; from < s->len; from += 65536) {
-        const uint8_t *p = (const uint8_t *)s->data + from;
-        uint32_t n = s->len - from < 65536 ? s->len - from : 65536;
-        best[0] = 0;
-        for (uint32_t j = 1; j <= n; j++) best[j] = 1e30f;
-        for (uint32_t j = 0; j < n; j++) {
-            uint32_t id;
-            size_t left = n - j;
-            for (unsigned len; left > 0; left = len - 1) {
-                len = match_at(t, p + j, left, &id);
-                float c = best[j] + cost[id];
-                if (c < best[j + len]) best[j + len] = c, by[j + len] = id;
-                if (len == 1) break;
-            }
-        }
-        for (uint32_t j = n; j > 0; j -= t->len[by[j]]) opt[by[j]]++;
-        }
-    }
-    t->m->free(cost);
-}
-
-
 static void gains(trainer *t, uint32_t *u) {
     double tot = 0, bonus = envd("BONUS", 1), T = envd("T", 20);
     for (uint32_t i = 0; i < t->n; i++) tot += t->count[i];
