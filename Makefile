@@ -39,6 +39,9 @@ CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
 UNIT      = $(UNIT_C:%.c=build/asan/%)
 FUZZ      = $(FUZZ_C:%.c=build/fuzz/%)
 
+# What is being compiled; `make V=1` shows how.
+say = $(if $(V),,@echo '  $(1) $@';)
+
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -65,12 +68,12 @@ setup-build setup-server setup-python setup-fuzz setup-lint:
 # --- the module -----------------------------------------------------------------------------------
 
 build/ckv.so: $(MODULE_O)
-	$(CC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-z,defs -o $@ $^ $(LIBS)
+	$(call say,LINK)$(CC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-z,defs -o $@ $^ $(LIBS)
 
 # RedisModule_OnLoad is the one symbol to be seen from outside; it says so in its source.
 build/release/%.o: %.c Makefile | setup-build
 	@mkdir -p $(@D)
-	$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
 
 run: build/ckv.so | setup-server ## a redis-server with the module in the foreground, PORT=6379
 	$(REDIS_SERVER) --port $(PORT) --bind 127.0.0.1 --save "" --loadmodule $(CURDIR)/build/ckv.so
@@ -89,10 +92,10 @@ unit: $(UNIT) ## the C tests of module/core
 
 build/asan/%.o: %.c Makefile | setup-build
 	@mkdir -p $(@D)
-	$(CC) $(ALL_FLAGS) $(SANITIZE) -Imodule -c -o $@ $<
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(SANITIZE) -Imodule -c -o $@ $<
 
 build/asan/tests/unit/%: build/asan/tests/unit/%.o $(ASAN_O)
-	$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
 
 fuzz: $(FUZZ) ## every fuzz target for FUZZ_SECONDS=60
 	@for target in $(FUZZ); do scripts/fuzz.sh $$target $(FUZZ_SECONDS) || exit 1; done
@@ -102,10 +105,10 @@ fuzz-short: $(FUZZ)
 
 build/fuzz/%.o: %.c Makefile | setup-build setup-fuzz
 	@mkdir -p $(@D)
-	$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -Imodule -c -o $@ $<
+	$(call say,CC  )$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -Imodule -c -o $@ $<
 
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
-	$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(call say,LINK)$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 integration: build/ckv.so | setup-server setup-python ## the tests against a real redis-server
 	.venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
@@ -129,7 +132,7 @@ bench-codec: build/bench-codec ## bytes and speed of the codecs alone (DATA=file
 	build/bench-codec $(DATA)
 
 build/bench-codec: $(CODEC_O)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # --- other servers --------------------------------------------------------------------------------
 

@@ -72,15 +72,19 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (o.unit >= 0 && !time_read(ctx, argv[0], o.expire, o.unit, now_ms, true, &at_ms))
         return REDISMODULE_OK;
     lookup l;
-    if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
+    size_t len;
+    codec_value encoded;
+    const char *value = RedisModule_StringPtrLen(argv[2], &len);
+    keyspace_begin(ctx, argv[1], now_ms, &l);
+    if (!codec_encode_new(&ckv.codecs, value, len, &encoded))
+        return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
+    if (!keyspace_find_begun(&l)) return RedisModule_ReplyWithError(ctx, ERROR_TYPE);
     bool refused = (o.nx && l.found) || (o.xx && !l.found);
     if (o.get && !reply_old(&l)) refused = true;
     else if (!o.get && refused) RedisModule_ReplyWithNull(ctx);
     if (!refused) {
-        size_t len;
-        const char *value = RedisModule_StringPtrLen(argv[2], &len);
-        bool done = o.keep_ttl ? keyspace_put_keeping_expiry(&l, value, len)
-                               : keyspace_put(&l, value, len, at_ms);
+        bool done = o.keep_ttl ? keyspace_put_encoded_keeping_expiry(&l, &encoded)
+                               : keyspace_put_encoded(&l, &encoded, at_ms);
         if (done) {
             replicate_set(ctx, argv, argc, &o, at_ms);
             keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "set");
@@ -124,34 +128,49 @@ int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- several keys ---------------------------------------------------------------------------- */
 
+/* Keys that are begun before the first of them is found, so that their memory arrives together. */
+#define AHEAD 8
+
+/* Begins the keys argv[i], argv[i + step] … up to AHEAD of them in all, into a ring of look-ups.
+ * Call it before each key is found. */
+static void begin_ahead(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int step, int i,
+                        int64_t now_ms, lookup ring[AHEAD]) {
+    int key = (i - 1) / step, newest = i == 1 ? 0 : key + AHEAD - 1;
+    for (; newest < key + AHEAD && 1 + newest * step < argc; newest++)
+        keyspace_begin(ctx, argv[1 + newest * step], now_ms, &ring[newest % AHEAD]);
+}
+
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    lookup ring[AHEAD];
     int64_t now_ms = ckv_now_ms();
     RedisModule_ReplyWithArray(ctx, argc - 1);
     for (int i = 1; i < argc; i++) {
-        lookup l;
+        begin_ahead(ctx, argv, argc, 1, i, now_ms, ring);
+        lookup *l = &ring[(i - 1) % AHEAD];
         /* As MGET: what is not a string counts as missing. */
-        if (!keyspace_find_quietly(ctx, argv[i], now_ms, &l)) {
+        if (!keyspace_find_begun(l)) {
             RedisModule_ReplyWithNull(ctx);
             continue;
         }
-        note_read(&l);
-        reply_old(&l);
+        note_read(l);
+        reply_old(l);
     }
     return REDISMODULE_OK;
 }
 
 int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 3 || argc % 2 == 0) return RedisModule_WrongArity(ctx);
+    lookup ring[AHEAD];
     int64_t now_ms = ckv_now_ms();
     for (int i = 1; i < argc; i += 2) {
-        lookup l;
-        if (!keyspace_find(ctx, argv[i], now_ms, &l)) return REDISMODULE_OK;
+        begin_ahead(ctx, argv, argc, 2, i, now_ms, ring);
+        lookup *l = &ring[(i - 1) / 2 % AHEAD];
+        if (!keyspace_find_begun(l)) return RedisModule_ReplyWithError(ctx, ERROR_TYPE);
         size_t len;
         const char *value = RedisModule_StringPtrLen(argv[i + 1], &len);
-        bool done = keyspace_put(&l, value, len, EXPIRY_NEVER);
-        if (done) keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "set");
-        if (!done) return REDISMODULE_OK;
+        if (!keyspace_put(l, value, len, EXPIRY_NEVER)) return REDISMODULE_OK;
+        keyspace_notify(l, REDISMODULE_NOTIFY_STRING, "set");
     }
     RedisModule_ReplicateVerbatim(ctx);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");

@@ -3,6 +3,7 @@
 
 #include "core/siphash.h"
 #include "core/stem.h"
+#include "reply.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,7 @@ static bool find_map(lookup *l) {
     return right;
 }
 
-bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
-                           lookup *l) {
+void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, lookup *l) {
     size_t len;
     const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
     l->ctx = ctx;
@@ -87,21 +87,31 @@ bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t
     l->place = place_of_key(key, len);
     l->now_ms = now_ms;
     l->stored_there = l->found = false;
+    l->key.key = key;
+    l->key.len = len;
+    l->stored = maps_at(l->db, l->place);
+    if (l->stored) map_key_init(l->stored->m, &l->key, key, len);
+}
+
+bool keyspace_find_begun(lookup *l) {
+    stored_map *begun = l->stored;
     if (!find_map(l)) return false;
-    if (!l->stored) {
-        l->key.key = key;
-        l->key.len = len;
-        return true;
-    }
-    map_key_init(l->stored->m, &l->key, key, len);
+    if (!l->stored) return true;
+    if (l->stored != begun) map_key_init(l->stored->m, &l->key, l->key.key, l->key.len);
     l->stored_there = map_find(l->stored->m, &l->key, &l->pos);
     if (l->stored_there) expire_if_due(l);
     return true;
 }
 
+bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
+                           lookup *l) {
+    keyspace_begin(ctx, name, now_ms, l);
+    return keyspace_find_begun(l);
+}
+
 bool keyspace_find(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, lookup *l) {
     if (keyspace_find_quietly(ctx, name, now_ms, l)) return true;
-    RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
+    RedisModule_ReplyWithError(ctx, ERROR_TYPE);
     return false;
 }
 
@@ -125,33 +135,46 @@ static map *map_for_writing(lookup *l) {
     return m;
 }
 
-static bool put_code(lookup *l, const void *value, size_t len, uint16_t code) {
+static bool reply_out_of_memory(const lookup *l) {
+    RedisModule_ReplyWithError(l->ctx, ERROR_MEMORY);
+    return false;
+}
+
+static bool put_code(lookup *l, const codec_value *value, uint16_t code) {
     map *m = map_for_writing(l);
-    if (!m || !map_put(m, &l->key, l->stored_there ? &l->pos : NULL, value, len, code,
-                       expiry_ticks(l->now_ms))) {
-        RedisModule_ReplyWithError(l->ctx, "OOM out of memory");
-        return false;
-    }
+    const map_pos *pos = l->stored_there ? &l->pos : NULL;
+    if (!m || !map_put(m, &l->key, pos, value, code, expiry_ticks(l->now_ms)))
+        return reply_out_of_memory(l);
     RedisModule_SignalModifiedKey(l->ctx, l->name);
     return true;
 }
 
+bool keyspace_put_encoded(lookup *l, const codec_value *value, int64_t at_ms) {
+    return put_code(l, value, expiry_code(at_ms, l->now_ms));
+}
+
 bool keyspace_put(lookup *l, const void *value, size_t len, int64_t at_ms) {
-    return put_code(l, value, len, expiry_code(at_ms, l->now_ms));
+    codec_value encoded;
+    if (!codec_encode_new(&ckv.codecs, value, len, &encoded)) return reply_out_of_memory(l);
+    return keyspace_put_encoded(l, &encoded, at_ms);
+}
+
+bool keyspace_put_encoded_keeping_expiry(lookup *l, const codec_value *value) {
+    uint16_t code =
+        l->found ? map_expiry_code(&l->pos, expiry_ticks(l->now_ms)) : (uint16_t)EXPIRY_NONE;
+    return put_code(l, value, code);
 }
 
 bool keyspace_put_keeping_expiry(lookup *l, const void *value, size_t len) {
-    uint16_t code =
-        l->found ? map_expiry_code(&l->pos, expiry_ticks(l->now_ms)) : (uint16_t)EXPIRY_NONE;
-    return put_code(l, value, len, code);
+    codec_value encoded;
+    if (!codec_encode_new(&ckv.codecs, value, len, &encoded)) return reply_out_of_memory(l);
+    return keyspace_put_encoded_keeping_expiry(l, &encoded);
 }
 
 bool keyspace_set_expiry(lookup *l, int64_t at_ms) {
     if (!map_set_expiry(l->stored->m, &l->key, &l->pos, expiry_code(at_ms, l->now_ms),
-                        expiry_ticks(l->now_ms))) {
-        RedisModule_ReplyWithError(l->ctx, "OOM out of memory");
-        return false;
-    }
+                        expiry_ticks(l->now_ms)))
+        return reply_out_of_memory(l);
     RedisModule_SignalModifiedKey(l->ctx, l->name);
     return true;
 }

@@ -32,6 +32,11 @@ bool keyspace_find(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, 
 /* The same, without replying: for commands that count what is no record as missing. */
 bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
 
+/* The same in two steps, for whoever has something to do while memory arrives: first begin, then
+ * find. Other keys may be begun, found and written between the two. */
+void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
+bool keyspace_find_begun(lookup *l);
+
 /* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
 uint32_t keyspace_place_of_name(RedisModuleString *name);
 
@@ -41,7 +46,10 @@ const uint8_t *keyspace_value(lookup *l, size_t *len);
 /* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. Tells WATCH and tracking.
  * False (and the error is replied): out of memory. */
 bool keyspace_put(lookup *l, const void *value, size_t len, int64_t at_ms);
+/* The same with a value that is encoded already. */
+bool keyspace_put_encoded(lookup *l, const codec_value *value, int64_t at_ms);
 /* The same, with the expiry that it has (none if it is new). */
+bool keyspace_put_encoded_keeping_expiry(lookup *l, const codec_value *value);
 bool keyspace_put_keeping_expiry(lookup *l, const void *value, size_t len);
 bool keyspace_set_expiry(lookup *l, int64_t at_ms);
 /* Deletes a record that is stored, expired or not; a map without records goes as well. */

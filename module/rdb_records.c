@@ -72,8 +72,10 @@ static bool put_record(map *m, const uint8_t *key, const record_head *head, int6
     if (head->at_ms != EXPIRY_NEVER && head->at_ms - now_ms > EXPIRY_TTL_MAX_MS) return false;
     map_key_init(m, &k, key, head->key_len);
     bool there = map_find(m, &k, &pos);
-    return map_put(m, &k, there ? &pos : NULL, key + head->key_len, head->value_len,
-                   expiry_code(head->at_ms, now_ms), expiry_ticks(now_ms));
+    codec_value value;
+    return codec_encode_new(m->codecs, key + head->key_len, head->value_len, &value) &&
+           map_put(m, &k, there ? &pos : NULL, &value, expiry_code(head->at_ms, now_ms),
+                   expiry_ticks(now_ms));
 }
 
 static bool unpack(map *m, const uint8_t *bytes, size_t n) {

@@ -6,6 +6,8 @@
 
 #define ERROR_SYNTAX  "ERR syntax error"
 #define ERROR_INTEGER "ERR value is not an integer or out of range"
+#define ERROR_MEMORY  "OOM out of memory"
+#define ERROR_TYPE    REDISMODULE_ERRORMSG_WRONGTYPE
 
 /* "ERR invalid expire time in 'cset' command" */
 int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command);

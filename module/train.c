@@ -12,7 +12,7 @@
 #define SAMPLE_MAX     (16u << 20) /* bytes of values */
 #define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
 #define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
-#define GROWN          8           /* times the data, since the last training */
+#define GROWN          4           /* times the data, since the last sample was taken */
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
 #define CODEC_SHARE(n)  ((n) / 33)
@@ -37,6 +37,7 @@ static struct {
     collection keys, values;
     uint8_t last_stem[64];
     size_t last_stem_len;
+    uint64_t data_bytes; /* raw, when the sampling began */
     size_t max_bytes;
     int level;
     waiting clients;
@@ -110,6 +111,7 @@ static void start_sampling(void) {
     maps_sum sum = maps_add_up(-1);
     uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
     job.sampling = true;
+    job.data_bytes = raw;
     job.chance = raw <= SAMPLE_MAX ? 1ULL << 32 : ((uint64_t)SAMPLE_MAX << 32) / raw;
     job.level = (int)ckv.config.compression_level;
     job.max_bytes = CODEC_SHARE(raw);
@@ -163,8 +165,7 @@ static bool install(void) {
     codec *c = atomic_exchange(&learned, NULL);
     uint32_t place = CODECS_MAX;
     if (c) {
-        maps_sum sum = maps_add_up(-1);
-        c->data_bytes = sum.totals.key_bytes + sum.totals.value_bytes;
+        c->data_bytes = job.data_bytes;
         c->made_ms = ckv_now_ms();
         place = codecs_add(&ckv.codecs, c);
         if (place == CODECS_MAX) codec_free(&ckv.mem, c);
@@ -178,7 +179,7 @@ static bool install(void) {
         return false;
     }
     ckv.codecs.current = (uint8_t)place;
-    ckv.codecs.recent_raw = ckv.codecs.recent_encoded = ckv.codecs.written = 0;
+    ckv.codecs.recent_raw = ckv.codecs.recent_encoded = ckv.codecs.written_bytes = 0;
     baseline = 0;
     ckv.stats.trainings++;
     ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
@@ -191,10 +192,10 @@ static bool install(void) {
 
 static bool drifted(void) {
     const codecs *all = &ckv.codecs;
-    if (all->current == CODEC_RAW || all->written < DRIFT_BASELINE) return false;
+    if (all->current == CODEC_RAW || all->written_bytes < DRIFT_BASELINE) return false;
     double ratio = (double)all->recent_encoded / (double)all->recent_raw;
     if (baseline == 0) baseline = ratio;
-    return all->written >= DRIFT_WRITTEN && ratio > baseline * DRIFTED;
+    return all->written_bytes >= DRIFT_WRITTEN && ratio > baseline * DRIFTED;
 }
 
 static bool due(void) {

@@ -6,7 +6,7 @@
  *              in slices    thread
  *
  * Nothing is learned from the first megabyte of data (ckv.train-after); then again whenever the data
- * has grown eightfold, and when what is written compresses more than 10% worse than the codec
+ * has grown fourfold, and when what is written compresses more than 10% worse than the codec
  * did when it was learned.
  */
 #ifndef CKV_TRAIN_H

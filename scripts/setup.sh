@@ -70,15 +70,21 @@ install_missing() {
         exit 1
     fi
     echo "setup: installing$packages" >&2
-    # shellcheck disable=SC2086  # a list of words
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-        $packages </dev/null >&2 && packages= && return 0
-    echo "setup: refreshing apt's package lists" >&2
-    as_root apt-get update -qq </dev/null >&2
-    # shellcheck disable=SC2086
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-        $packages </dev/null >&2
+    if ! install_packages; then
+        echo "setup: refreshing apt's package lists" >&2
+        as_root apt-get update -qq </dev/null >&2
+        install_packages || {
+            tail -n 30 build/setup.log >&2
+            exit 1
+        }
+    fi
     packages=
+}
+
+# shellcheck disable=SC2086  # $packages is a list of words
+install_packages() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+        $packages </dev/null >build/setup.log 2>&1
 }
 
 check_build() {

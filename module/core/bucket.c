@@ -3,68 +3,53 @@
 
 #include <string.h>
 
-#define COUNT_MASK ((uintptr_t)15)
-#define COUNTED    15 /* the array begins with its count */
-
-static page **array_of(bucket b) { return (page **)(b & ~COUNT_MASK); }
-
-page **bucket_pages(bucket *b, uint32_t *count) {
-    uintptr_t n = *b & COUNT_MASK;
-    if (n == 0) {
-        *count = *b != 0;
-        return (page **)b;
-    }
-    page **array = array_of(*b);
-    if (n < COUNTED) {
-        *count = (uint32_t)n;
-        return array;
-    }
-    *count = (uint32_t)(uintptr_t)array[0];
-    return array + 1;
+static page **array_of(const bucket *b) {
+    uintptr_t first = (uintptr_t)b->pages[0];
+    return first & 1 ? (page **)(first & ~(uintptr_t)1) : NULL;
 }
 
-static void set_array(bucket *b, page **array, uint32_t n) {
-    if (n >= COUNTED) array[0] = (page *)(uintptr_t)n;
-    *b = (uintptr_t)array | (n < COUNTED ? n : COUNTED);
+static void set_array(bucket *b, page **array, uint32_t count) {
+    *b = (bucket){{(page *)((uintptr_t)array | 1), (page *)(uintptr_t)count, NULL}};
 }
 
 bool bucket_add(const mem *m, bucket *b, page *p) {
     uint32_t n;
-    page **pages = bucket_pages(b, &n);
-    if (n == 0) {
-        *b = (uintptr_t)p;
+    page **pages = bucket_pages(b, &n), **array = array_of(b);
+    if (n < BUCKET_INLINE && !array) {
+        pages[n] = p;
         return true;
     }
-    bool counted = n + 1 >= COUNTED;
-    page **array = m->alloc((n + 1 + counted) * sizeof *array);
-    if (!array) return false;
-    memcpy(array + counted, pages, n * sizeof *array);
-    array[n + counted] = p;
-    bucket_clear(m, b);
-    set_array(b, array, n + 1);
+    page **grown = array ? m->realloc(array, (n + 1) * sizeof *grown)
+                         : m->alloc((n + 1) * sizeof *grown);
+    if (!grown) return false;
+    if (!array) memcpy(grown, pages, n * sizeof *grown);
+    grown[n] = p;
+    set_array(b, grown, n + 1);
     return true;
 }
 
 void bucket_remove(const mem *m, bucket *b, uint32_t index) {
     uint32_t n;
-    page **pages = bucket_pages(b, &n);
-    if (n <= 2) {
-        page *left = n == 2 ? pages[1 - index] : NULL;
-        bucket_clear(m, b);
-        *b = (uintptr_t)left;
+    page **pages = bucket_pages(b, &n), **array = array_of(b);
+    pages[index] = pages[n - 1];
+    pages[n - 1] = NULL;
+    if (!array) return;
+    if (n - 1 > BUCKET_INLINE) {
+        set_array(b, array, n - 1);
         return;
     }
-    pages[index] = pages[n - 1];
-    page **array = array_of(*b);
-    if (n == COUNTED) memmove(array, array + 1, (n - 1) * sizeof *array);
-    set_array(b, array, n - 1);
+    *b = (bucket){{NULL}};
+    memcpy(b->pages, array, (n - 1) * sizeof *array);
+    m->free(array);
 }
 
 void bucket_clear(const mem *m, bucket *b) {
-    if (*b & COUNT_MASK) m->free(array_of(*b));
-    *b = 0;
+    page **array = array_of(b);
+    if (array) m->free(array);
+    *b = (bucket){{NULL}};
 }
 
 size_t bucket_bytes(const mem *m, const bucket *b) {
-    return *b & COUNT_MASK ? m->usable(array_of(*b)) : 0;
+    page **array = array_of(b);
+    return array ? m->usable(array) : 0;
 }

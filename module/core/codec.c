@@ -59,8 +59,8 @@ void codecs_free(codecs *all) {
         if (all->place[i]) codec_free(all->mem, all->place[i]);
     ZSTD_freeCCtx(all->zstd_write);
     ZSTD_freeDCtx(all->zstd_read);
-    codec_buffer *buffers[] = {&all->encoded, &all->decoded, &all->frame};
-    for (int i = 0; i < 3; i++)
+    codec_buffer *buffers[] = {&all->written, &all->moved, &all->decoded, &all->frame};
+    for (int i = 0; i < 4; i++)
         if (buffers[i]->bytes) all->mem->free(buffers[i]->bytes);
 }
 
@@ -80,7 +80,7 @@ void codecs_remove(codecs *all, uint8_t place) {
 
 size_t codecs_bytes(const codecs *all) {
     size_t bytes = ZSTD_sizeof_CCtx(all->zstd_write) + ZSTD_sizeof_DCtx(all->zstd_read) +
-                   all->encoded.cap + all->decoded.cap + all->frame.cap;
+                   all->written.cap + all->moved.cap + all->decoded.cap + all->frame.cap;
     for (int i = 1; i < CODECS_MAX; i++)
         if (all->place[i]) bytes += all->place[i]->bytes;
     return bytes;
@@ -168,10 +168,11 @@ static size_t encode_zstd(codecs *all, const codec *c, const void *src, size_t n
     return len - ZSTD_MAGIC_LEN + ZSTD_PREFIX;
 }
 
-const uint8_t *codec_encode_value(codecs *all, const void *value, size_t n, size_t *len) {
+static bool encode_value(codecs *all, codec_buffer *room, const void *value, size_t n,
+                         codec_value *out) {
     const codec *c = all->place[all->current];
-    uint8_t *dst = reserve(all, &all->encoded, n + 1);
-    if (!dst) return NULL;
+    uint8_t *dst = reserve(all, room, n + 1);
+    if (!dst) return false;
     size_t best = CODEC_NO_ROOM;
     if (n == 0) best = 0;
     else if (c->values && n <= CODEC_PHRASE_MAX) best = phrase_encode(c->values, value, n, dst, n);
@@ -181,8 +182,24 @@ const uint8_t *codec_encode_value(codecs *all, const void *value, size_t n, size
         if (zstd != CODEC_NO_ROOM) best = zstd;
     }
     if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
-    *len = best;
-    return dst;
+    *out = (codec_value){dst, best, n};
+    return true;
+}
+
+bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *out) {
+    return encode_value(all, &all->moved, value, n, out);
+}
+
+bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out) {
+    if (!encode_value(all, &all->written, value, n, out)) return false;
+    all->written_bytes += n;
+    all->recent_raw += n;
+    all->recent_encoded += out->len;
+    if (all->recent_raw >= DRIFT_WINDOW) {
+        all->recent_raw /= 2;
+        all->recent_encoded /= 2;
+    }
+    return true;
 }
 
 /* Rebuilds a whole frame in the table's buffer. Returns its decoded length. */
@@ -242,13 +259,4 @@ size_t codec_value_len(codecs *all, uint8_t place, const void *src, size_t n) {
     if (bytes[0] == ESCAPE_ZSTD) return open_frame(all, bytes, n, &frame);
     size_t len = c && c->values ? phrase_decoded_len(c->values, src, n) : CODEC_NO_ROOM;
     return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;
-}
-
-void codecs_note_written(codecs *all, size_t raw, size_t encoded) {
-    all->written += raw;
-    all->recent_raw += raw;
-    all->recent_encoded += encoded;
-    if (all->recent_raw < DRIFT_WINDOW) return;
-    all->recent_raw /= 2;
-    all->recent_encoded /= 2;
 }

@@ -61,9 +61,9 @@ typedef struct codecs {
     int zstd_level;
     struct ZSTD_CCtx_s *zstd_write;
     struct ZSTD_DCtx_s *zstd_read;
-    codec_buffer encoded, decoded, frame;
+    codec_buffer written, moved, decoded, frame;
     uint64_t recent_raw, recent_encoded; /* values written lately, fading: for drift */
-    uint64_t written;                    /* raw bytes of all of them */
+    uint64_t written_bytes;              /* raw bytes of all of them */
 } codecs;
 
 /* Memory that is not there at the start is a reason not to start: false. */
@@ -87,9 +87,17 @@ size_t codec_encode_key(const codecs *all, uint8_t place, const void *key, size_
 size_t codec_decode_key(const codecs *all, uint8_t place, const void *src, size_t n, void *dst,
                         size_t cap);
 
-/* Encodes a value with the current codec, at most n + 1 bytes. The bytes are the table's own,
- * good until the next encoding. NULL: out of memory. */
-const uint8_t *codec_encode_value(codecs *all, const void *value, size_t n, size_t *len);
+/* A value, encoded with the current codec. */
+typedef struct codec_value {
+    const uint8_t *bytes;
+    size_t len, raw_len;
+} codec_value;
+
+/* Encodes a new value, at most n + 1 bytes. The bytes are the table's own, good until the next new
+ * value, whatever is decoded or moved meanwhile. False: out of memory. */
+bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out);
+/* The same for a value that is stored already and only changes its codec. */
+bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *out);
 
 /* Decodes a value. The bytes are src's own or the table's, good until the next decoding.
  * NULL: out of memory, or no encoding. */
@@ -97,8 +105,5 @@ const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, s
                                   size_t *len);
 /* The length of a value without decoding it, CODEC_NO_ROOM if it is no encoding. */
 size_t codec_value_len(codecs *all, uint8_t place, const void *src, size_t n);
-
-/* Takes note of what a new value came to, bytes, so that drift shows in recent_*. */
-void codecs_note_written(codecs *all, size_t raw, size_t encoded);
 
 #endif

@@ -62,17 +62,18 @@ static bool run_trial(const mem *m, codec *c, const codec_samples *s, int level,
     size_t tried = 0;
     bool done = true;
     for (size_t i = 0; done && i < s->value_count && tried < TRIALS_MAX; i += TRIAL_EVERY) {
-        size_t n = s->values[i].len, phrase, best;
+        size_t n = s->values[i].len;
+        codec_value phrase, best;
         if (n < ZSTD_SIZE_MIN) continue;
         tried++;
         c->zstd_classes = 0;
-        done = codec_encode_value(&alone, s->values[i].data, n, &phrase) != NULL;
+        done = codec_encode_moved(&alone, s->values[i].data, n, &phrase);
         c->zstd_classes = UINT32_MAX;
-        done = done && codec_encode_value(&alone, s->values[i].data, n, &best) != NULL;
+        done = done && codec_encode_moved(&alone, s->values[i].data, n, &best);
         unsigned size_class = 63u - (unsigned)__builtin_clzll(n);
         if (!done || size_class >= CLASSES) continue;
-        t->phrase[size_class] += phrase;
-        t->best[size_class] += best;
+        t->phrase[size_class] += phrase.len;
+        t->best[size_class] += best.len;
     }
     c->zstd_classes = 0;
     alone.place[place] = NULL; /* it is the caller's */

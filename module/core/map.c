@@ -72,15 +72,6 @@ size_t map_bytes(const map *m) {
 
 /* ---- keys -------------------------------------------------------------------------------- */
 
-void map_key_init(const map *m, map_key *k, const void *key, size_t len) {
-    k->key = key;
-    k->len = len;
-    k->stem_len = stem_split(key, len, &k->suffix);
-    k->hash = siphash13(key, k->stem_len, m->secret);
-    k->next = 0;
-    k->encoded[0].place = k->encoded[1].place = -1;
-}
-
 const page_key *map_encoded_key(const map *m, map_key *k, uint8_t place) {
     for (int i = 0; i < 2; i++)
         if (k->encoded[i].place == place) return &k->encoded[i].found;
@@ -117,10 +108,24 @@ bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, si
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
+void map_key_init(map *m, map_key *k, const void *key, size_t len) {
+    k->key = key;
+    k->len = len;
+    k->stem_len = stem_split(key, len, &k->suffix);
+    k->hash = siphash13(key, k->stem_len, m->secret);
+    k->next = 0;
+    k->encoded[0].place = k->encoded[1].place = -1;
+    bucket *b = map_bucket(m, map_index(k->hash, m->buckets));
+    __builtin_prefetch(b);
+    map_encoded_key(m, k, m->codecs->current);
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    for (uint32_t i = 0; i < n; i++) page_prefetch(pages[i]);
+}
+
 bool map_find(map *m, map_key *k, map_pos *pos) {
     uint32_t n, index = map_index(k->hash, m->buckets);
     page **pages = bucket_pages(map_bucket(m, index), &n);
-    for (uint32_t i = 0; i < n; i++) page_prefetch(pages[i]);
     for (uint32_t i = 0; i < n; i++) {
         int slot = page_find(pages[i], map_encoded_key(m, k, pages[i]->codec));
         if (slot < 0) continue;
@@ -363,18 +368,15 @@ static void count_in(map *m, size_t key_len, size_t value_len, uint16_t code) {
     m->totals.value_bytes += value_len;
 }
 
-bool map_put(map *m, map_key *k, const map_pos *pos, const void *value, size_t len, uint16_t code,
+bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base) {
     const page_key *pk = map_encoded_key(m, k, m->codecs->current);
     uint32_t index = map_index(k->hash, m->buckets);
     bucket *b = map_bucket(m, index);
-    map_record r = {.code = code, .base = base};
-    size_t encoded;
-    r.value = codec_encode_value(m->codecs, value, len, &encoded);
-    if (!r.value) return false;
-    r.value_len = (uint32_t)encoded;
-    codecs_note_written(m->codecs, len, encoded);
-    if (map_is_large(pk, encoded) && !(r.large = map_large_new(m, k, r.value, encoded)))
+    map_record r = {.value = value->bytes, .value_len = (uint32_t)value->len, .code = code,
+                    .base = base};
+    if (map_is_large(pk, value->len) &&
+        !(r.large = map_large_new(m, k, value->bytes, value->len)))
         return false;
     map_totals before = m->totals;
     if (pos) count_out(m, k->len, pos);
@@ -390,7 +392,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const void *value, size_t l
         m->totals.large++;
         m->totals.large_bytes += m->codecs->mem->usable(r.large);
     }
-    count_in(m, k->len, len, code);
+    count_in(m, k->len, value->raw_len, code);
     map_balance(m, index, base);
     return true;
 }
@@ -400,11 +402,12 @@ bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint6
     page *p = pos->p;
     int grown = (int)page_expiry_growth(p, code);
     if (p->used + grown > PAGE_BYTES) {
-        /* No room here: write the record again, elsewhere. The value may lie in the codecs'
-         * buffers or in the page, and map_put() copies it before it changes either. */
+        /* No room here: write the record again, elsewhere. */
         size_t len;
+        codec_value again;
         const uint8_t *value = map_value(m, pos, &len);
-        return value && map_put(m, k, pos, value, len, code, base);
+        return value && codec_encode_moved(m->codecs, value, len, &again) &&
+               map_put(m, k, pos, &again, code, base);
     }
     uint32_t n;
     page **at = &bucket_pages(b, &n)[pos->page_index];

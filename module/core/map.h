@@ -79,7 +79,9 @@ void map_free(map *m);
 /* Memory of the whole map, bytes, as the allocator sees it. */
 size_t map_bytes(const map *m);
 
-void map_key_init(const map *m, map_key *k, const void *key, size_t len);
+/* Starts to look for a key: the memory that the look-up will need is asked for, and arrives while
+ * the caller does something else. */
+void map_key_init(map *m, map_key *k, const void *key, size_t len);
 
 /* Finds a record, expired or not. */
 bool map_find(map *m, map_key *k, map_pos *pos);
@@ -97,7 +99,7 @@ uint16_t map_expiry_code(const map_pos *pos, uint64_t base);
 
 /* Writes a record; `pos` is where map_find() found it, or NULL if it did not. The expiry is
  * a code relative to `base` (ticks), which is now. False: out of memory, nothing changed. */
-bool map_put(map *m, map_key *k, const map_pos *pos, const void *value, size_t len, uint16_t code,
+bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base);
 
 /* Gives a record another expiry. False: out of memory, nothing changed. */

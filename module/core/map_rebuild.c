@@ -66,13 +66,15 @@ static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_recor
     if (p->codec == m->codecs->current) return true;
 
     map_pos pos = {.p = p, .slot = slot};
-    size_t len, encoded;
+    size_t len;
+    codec_value encoded;
     const uint8_t *value = map_value(m, &pos, &len);
-    if (!value || !(r->value = codec_encode_value(m->codecs, value, len, &encoded))) return false;
-    r->value_len = (uint32_t)encoded;
+    if (!value || !codec_encode_moved(m->codecs, value, len, &encoded)) return false;
+    r->value = encoded.bytes;
+    r->value_len = (uint32_t)encoded.len;
     r->large = NULL;
-    if (!map_is_large(map_encoded_key(m, k, m->codecs->current), encoded)) return true;
-    r->large = map_large_new(m, k, r->value, encoded);
+    if (!map_is_large(map_encoded_key(m, k, m->codecs->current), encoded.len)) return true;
+    r->large = map_large_new(m, k, r->value, encoded.len);
     return r->large != NULL;
 }
 
@@ -206,7 +208,7 @@ bool map_add_bucket(map *m) {
                             : index % MAP_SEGMENT == 0 && !add_segment(m, index / MAP_SEGMENT - 1))
         return false;
     m->buckets++;
-    *map_bucket(m, index) = 0;
+    *map_bucket(m, index) = (bucket){{NULL}};
     return true;
 }
 

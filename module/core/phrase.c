@@ -120,28 +120,26 @@ static bool measure(const phrase_plan *plan, const uint32_t *order, needs *needs
 
 /* ---- building ------------------------------------------------------------------------------ */
 
-static size_t padded(size_t bytes) { return (bytes + 7) & ~(size_t)7; }
+/* The next table's place in the block, if there is one yet. */
+static void *take(uint8_t *block, size_t *at, size_t bytes) {
+    void *place = block ? block + *at : NULL;
+    *at += (bytes + 7) & ~(size_t)7;
+    return place;
+}
 
 /* Sets the tables' places after the struct and returns the bytes of all. */
 static size_t lay_out(phrase_dict *d, uint8_t *block) {
-    size_t codes = (size_t)d->contexts * d->groups;
-    size_t segments = (size_t)d->contexts * (2 * d->groups + 1);
-    size_t at = padded(sizeof *d);
-    d->match.slots = (uint64_t *)(void *)(block + at);
-    at += d->match.nslots * sizeof *d->match.slots;
-    d->entry = (uint32_t *)(void *)(block + at);
-    at = padded(at + d->n * sizeof *d->entry);
-    d->code = (phrase_code *)(void *)(block + at);
-    at = padded(at + codes * sizeof *d->code);
-    d->segment = (phrase_segment *)(void *)(block + at);
-    at = padded(at + segments * sizeof *d->segment);
-    d->first = (uint16_t *)(void *)(block + at);
-    at = padded(at + (d->contexts * sizeof *d->first << PHRASE_FIRST_BITS));
-    d->match.filter = block + at;
-    at += (size_t)1 << (64 - d->match.filter_shift);
-    d->text = block + at;
+    size_t at = 0, codes = (size_t)d->contexts * d->groups;
+    take(block, &at, sizeof *d);
+    d->match.slots = take(block, &at, d->match.nslots * sizeof *d->match.slots);
+    d->entry = take(block, &at, d->n * sizeof *d->entry);
+    d->code = take(block, &at, codes * sizeof *d->code);
+    d->segment = take(block, &at, (2 * codes + d->contexts) * sizeof *d->segment);
+    d->first = take(block, &at, d->contexts * sizeof *d->first << PHRASE_FIRST_BITS);
+    d->match.filter = take(block, &at, (size_t)1 << (64 - d->match.filter_shift));
+    d->text = take(block, &at, d->text_len + PHRASE_TEXT_PAD);
     d->match.text = d->text;
-    return at + d->text_len + PHRASE_TEXT_PAD;
+    return at;
 }
 
 static unsigned filter_shift(uint32_t n) {
@@ -203,16 +201,20 @@ static void fill_codes(phrase_dict *d, const phrase_plan *plan, uint32_t context
             bool longer = plan->code_len[at] + 1u == len;
             if (!longer && plan->code_len[at] != len) continue;
             if (longer) {
-                code[g].code_longer = next - shorter;
+                code[g].code_longer = (next - shorter) & (CODE_SPACE - 1);
                 size = d->group_size[g] - shorter;
             } else {
-                code[g] = (phrase_code){next, 0, shorter, len};
+                code[g].code = next;
+                code[g].code_longer = 0;
+                code[g].len = len;
+                code[g].class = d->class_of[g];
+                code[g].shorter = shorter;
                 size = shorter;
             }
             if (size == 0) continue;
             *segment++ = (phrase_segment){(next + size) << (PHRASE_CODE_MAX - len),
-                                          rank + (longer ? shorter : 0) - next, (uint8_t)len,
-                                          d->class_of[g]};
+                                          (uint16_t)(rank + (longer ? shorter : 0) - next),
+                                          (uint8_t)len, d->class_of[g]};
             next += size;
         }
     }
@@ -229,7 +231,8 @@ static void fill_first(phrase_dict *d, uint32_t context) {
     }
 }
 
-static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *needs) {
+/* A dictionary without its tables. */
+static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *needs) {
     phrase_dict d = {.mem = m,
                      .ratio = plan->ratio,
                      .n = plan->n,
@@ -238,11 +241,16 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
                      .text_len = needs->text_len};
     d.match.nslots = (plan->n - 256 + needs->markers) * 3 / 2 + 8;
     d.match.filter_shift = filter_shift(plan->n);
-    memcpy(d.group_size, plan->group_size, d.groups * sizeof *d.group_size);
-    memcpy(d.class_of, plan->class_of, d.groups);
+    return d;
+}
+
+static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *needs) {
+    phrase_dict d = outline(m, plan, needs);
     uint8_t *block = m->alloc(lay_out(&d, NULL));
     if (!block) return NULL;
     lay_out(&d, block);
+    memcpy(d.group_size, plan->group_size, d.groups * sizeof *d.group_size);
+    memcpy(d.class_of, plan->class_of, d.groups);
     fill_text(&d, plan, needs->host);
     for (uint32_t c = 0; c < d.contexts; c++) {
         fill_codes(&d, plan, c);
@@ -253,15 +261,41 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
     return (phrase_dict *)(void *)block;
 }
 
+/* Sorts the phrases and measures what they need; needs->host is to be freed with `order`. False:
+ * out of memory (*order is NULL), or the phrases are wrong. */
+static bool sort_and_measure(const mem *m, const phrase_plan *plan, uint32_t **order, needs *needs) {
+    *order = m->alloc(2 * plan->n * sizeof **order);
+    if (!*order) return false;
+    needs->host = *order + plan->n;
+    sort(plan, *order);
+    return measure(plan, *order, needs);
+}
+
 phrase_dict *phrase_build(const mem *m, const phrase_plan *plan) {
-    if (!plan_sane(plan)) return NULL;
-    uint32_t *order = m->alloc(2 * plan->n * sizeof *order);
-    if (!order) return NULL;
-    needs needs = {.host = order + plan->n};
-    sort(plan, order);
-    phrase_dict *d = measure(plan, order, &needs) ? build(m, plan, &needs) : NULL;
-    m->free(order);
+    uint32_t *order = NULL;
+    needs needs;
+    phrase_dict *d = NULL;
+    if (plan_sane(plan) && sort_and_measure(m, plan, &order, &needs)) d = build(m, plan, &needs);
+    if (order) m->free(order);
     return d;
+}
+
+size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const uint8_t *len,
+                   uint32_t n, uint32_t groups, uint32_t contexts) {
+    uint32_t *order = NULL;
+    needs needs;
+    size_t bytes = 0;
+    const uint8_t **texts = m->alloc(n * sizeof *texts);
+    phrase_plan plan = {.n = n, .groups = groups, .contexts = contexts, .text = texts, .len = len};
+    if (!texts) return 0;
+    for (uint32_t i = 0; i < n; i++) texts[i] = text + at[i];
+    if (sort_and_measure(m, &plan, &order, &needs)) {
+        phrase_dict d = outline(m, &plan, &needs);
+        bytes = lay_out(&d, NULL);
+    }
+    if (order) m->free(order);
+    m->free(texts);
+    return bytes;
 }
 
 void phrase_free(phrase_dict *d) { d->mem->free(d); }

@@ -1,104 +1,180 @@
-/* phrase_class.c */
-#include "phrase_train.h"
+/*
+ * phrase_class.c: which phrases are of one kind.
+ *
+ * The exchange algorithm (Kneser and Ney, "Improved clustering techniques for class-based
+ * statistical language modelling", 1993): take each phrase out of its class and put it where the
+ * classes of neighbours then say most about each other. With N(c, k) the times that a phrase of
+ * class k follows one of class c, that is where
+ *
+ *      sum N(c, k) log N(c, k)  -  sum N(c) log N(c)  -  sum N(k) log N(k)
+ *
+ * is greatest. A record's start counts as one more class c. At first a phrase's class is given by
+ * its last byte.
+ */
+#include "phrase_learn.h"
+
 #include <math.h>
-#include <stdlib.h>
 
-typedef struct classes {
-    uint32_t k;
-    double cell[33][32], row[33], col[32];
-    float f[4096];
-} classes;
+#define ROUNDS_MAX   6
+#define CLASSES_MAX  (PHRASE_CONTEXTS_MAX - 1)
+#define XLOGX_TABLED 4096
 
-static inline double xlogx(const classes *c, double x) {
-    return x < 4096 ? c->f[(int)x] : x * (double)log2f((float)x);
+typedef struct exchange {
+    const lexicon *x;
+    token_list tokens;
+    uint32_t classes;  /* as a context, this number is the start */
+    uint8_t *class_of; /* [x->n] */
+    uint32_t *first;   /* [x->n + 2] a phrase's first place in `places` */
+    uint32_t *places;  /* where in the tokens each phrase stands */
+    float cell[CLASSES_MAX + 1][CLASSES_MAX], row[CLASSES_MAX + 1], column[CLASSES_MAX];
+    float xlogx[XLOGX_TABLED];
+} exchange;
+
+/* One phrase's neighbours, by class; a neighbour that is the phrase itself is `self`. */
+typedef struct neighbours {
+    float before[CLASSES_MAX + 1], after[CLASSES_MAX];
+    float all_before, all_after, self;
+    uint8_t used_before[CLASSES_MAX + 1], used_after[CLASSES_MAX]; /* classes that are not 0 */
+    uint32_t n_before, n_after;
+} neighbours;
+
+static inline float xlogx(const exchange *e, float n) {
+    return n < XLOGX_TABLED ? e->xlogx[(uint32_t)n] : n * log2f(n);
 }
 
-bool phrase_classify(trainer *t, uint32_t k, uint8_t *class) {
-    const mem *m = t->m;
-    uint32_t n = t->n;
-    classes *c = m->alloc(sizeof *c);
-    uint32_t *start = m->alloc((n + 2) * 4), *occ = m->alloc(t->ntokens * 4 + 4);
-    memset(c, 0, sizeof *c);
-    c->k = k;
-    for (int i = 1; i < 4096; i++) c->f[i] = (float)i * log2f((float)i);
-    memset(start, 0, (n + 2) * 4);
-    for (size_t i = 0; i < t->ntokens; i++) if (t->tokens[i] != NONE) start[t->tokens[i] + 2]++;
-    for (uint32_t i = 2; i < n + 2; i++) start[i] += start[i - 1];
-    for (size_t i = 0; i < t->ntokens; i++) if (t->tokens[i] != NONE) occ[start[t->tokens[i] + 1]++] = (uint32_t)i;
-    /* init: by last byte */
-    uint32_t bytes[256] = {0};
-    uint8_t of[256];
-    for (uint32_t i = 0; i < n; i++) bytes[t->text[t->at[i] + t->len[i] - 1]] += t->count[i];
-    memset(of, (int)k - 1, 256);
-    for (uint32_t j = 0; j + 1 < k; j++) {
-        int best = 0;
-        for (int b = 1; b < 256; b++) if (bytes[b] > bytes[best]) best = b;
-        of[best] = (uint8_t)j;
-        bytes[best] = 0;
+/* What n more make of a count. */
+static inline float growth(const exchange *e, float count, float n) {
+    return xlogx(e, count + n) - xlogx(e, count);
+}
+
+static inline uint32_t context(const exchange *e, uint32_t token) {
+    return token == LEXICON_START ? e->classes : e->class_of[token];
+}
+
+static void list_places(exchange *e) {
+    memset(e->first, 0, (e->x->n + 2) * sizeof *e->first);
+    for (size_t i = 0; i < e->tokens.n; i++)
+        if (e->tokens.list[i] != LEXICON_START) e->first[e->tokens.list[i] + 2]++;
+    for (uint32_t i = 2; i < e->x->n + 2; i++) e->first[i] += e->first[i - 1];
+    for (size_t i = 0; i < e->tokens.n; i++)
+        if (e->tokens.list[i] != LEXICON_START)
+            e->places[e->first[e->tokens.list[i] + 1]++] = (uint32_t)i;
+}
+
+/* The commonest last bytes get a class each, all the others the last one. */
+static void first_classes(exchange *e) {
+    const lexicon *x = e->x;
+    uint32_t uses[256] = {0};
+    uint8_t of_byte[256];
+    memset(of_byte, (int)e->classes - 1, sizeof of_byte);
+    for (uint32_t i = 0; i < x->n; i++) uses[x->text[x->at[i] + x->len[i] - 1u]] += x->count[i];
+    for (uint32_t class = 0; class < e->classes - 1; class++) {
+        uint32_t top = 0;
+        for (uint32_t b = 1; b < 256; b++)
+            if (uses[b] > uses[top]) top = b;
+        of_byte[top] = (uint8_t)class;
+        uses[top] = 0;
     }
-    for (uint32_t i = 0; i < n; i++) class[i] = of[t->text[t->at[i] + t->len[i] - 1]];
-#define CTX(x) ((x) == NONE ? k : class[x])
-    for (size_t i = 1; i < t->ntokens; i++) if (t->tokens[i] != NONE) {
-        c->cell[CTX(t->tokens[i - 1])][class[t->tokens[i]]]++;
-        c->row[CTX(t->tokens[i - 1])]++;
-        c->col[class[t->tokens[i]]]++;
+    for (uint32_t i = 0; i < x->n; i++)
+        e->class_of[i] = of_byte[x->text[x->at[i] + x->len[i] - 1u]];
+}
+
+static void count_cells(exchange *e) {
+    for (size_t i = 1; i < e->tokens.n; i++) {
+        if (e->tokens.list[i] == LEXICON_START) continue;
+        uint32_t from = context(e, e->tokens.list[i - 1]), to = e->class_of[e->tokens.list[i]];
+        e->cell[from][to]++;
+        e->row[from]++;
+        e->column[to]++;
     }
-    double margin = getenv("MARGIN") ? atof(getenv("MARGIN")) : 0;
-    int iters = getenv("ITERS") ? atoi(getenv("ITERS")) : 4;
-    for (int iter = 0; iter < iters; iter++) {
-        uint32_t moved = 0;
-        for (uint32_t x = 0; x < n; x++) {
-            uint32_t a = class[x];
-            float s[33] = {0}, r[33] = {0};
-            double self = 0, S = 0, R = 0;
-            if (start[x + 1] == start[x]) continue;
-            for (uint32_t o = start[x]; o < start[x + 1]; o++) {
-                uint32_t before = t->tokens[occ[o] - 1], after = occ[o] + 1 < t->ntokens ? t->tokens[occ[o] + 1] : NONE;
-                R++;
-                if (before == x) self++;
-                else r[CTX(before)]++;
-                if (after == NONE) continue;
-                S++;
-                if (after != x) s[class[after]]++;
+}
+
+static void look_around(const exchange *e, uint32_t phrase, neighbours *a) {
+    memset(a, 0, sizeof *a);
+    for (uint32_t i = e->first[phrase]; i < e->first[phrase + 1]; i++) {
+        size_t at = e->places[i];
+        uint32_t before = e->tokens.list[at - 1];
+        uint32_t after = at + 1 < e->tokens.n ? e->tokens.list[at + 1] : LEXICON_START;
+        a->all_before++;
+        if (before == phrase) a->self++;
+        else a->before[context(e, before)]++;
+        if (after == LEXICON_START) continue;
+        a->all_after++;
+        if (after != phrase) a->after[e->class_of[after]]++;
+    }
+    for (uint32_t c = 0; c <= e->classes; c++)
+        if (a->before[c] > 0) a->used_before[a->n_before++] = (uint8_t)c;
+    for (uint32_t c = 0; c < e->classes; c++)
+        if (a->after[c] > 0) a->used_after[a->n_after++] = (uint8_t)c;
+}
+
+/* Puts a phrase with these neighbours into a class (sign 1) or takes it out (-1). */
+static void move(exchange *e, uint32_t class, const neighbours *a, float sign) {
+    for (uint32_t i = 0; i < a->n_before; i++)
+        e->cell[a->used_before[i]][class] += sign * a->before[a->used_before[i]];
+    for (uint32_t i = 0; i < a->n_after; i++)
+        e->cell[class][a->used_after[i]] += sign * a->after[a->used_after[i]];
+    e->cell[class][class] += sign * a->self;
+    e->row[class] += sign * a->all_after;
+    e->column[class] += sign * a->all_before;
+}
+
+static float gain(const exchange *e, uint32_t class, const neighbours *a) {
+    float sum = growth(e, e->cell[class][class], a->before[class] + a->after[class] + a->self);
+    for (uint32_t i = 0; i < a->n_before; i++) {
+        uint32_t c = a->used_before[i];
+        if (c != class) sum += growth(e, e->cell[c][class], a->before[c]);
+    }
+    for (uint32_t i = 0; i < a->n_after; i++) {
+        uint32_t c = a->used_after[i];
+        if (c != class) sum += growth(e, e->cell[class][c], a->after[c]);
+    }
+    return sum - growth(e, e->row[class], a->all_after) - growth(e, e->column[class], a->all_before);
+}
+
+/* Returns how many phrases changed their class. */
+static uint32_t exchange_round(exchange *e) {
+    uint32_t moved = 0;
+    for (uint32_t phrase = 0; phrase < e->x->n; phrase++) {
+        if (e->first[phrase] == e->first[phrase + 1]) continue;
+        neighbours a;
+        uint32_t old = e->class_of[phrase], best = old;
+        look_around(e, phrase, &a);
+        move(e, old, &a, -1);
+        float best_gain = gain(e, old, &a);
+        for (uint32_t class = 0; class < e->classes; class++) {
+            float g = class == old ? best_gain : gain(e, class, &a);
+            if (g > best_gain) {
+                best_gain = g;
+                best = class;
             }
-            /* remove */
-            for (uint32_t j = 0; j <= k; j++) c->cell[j][a] -= r[j];
-            for (uint32_t j = 0; j < k; j++) c->cell[a][j] -= s[j];
-            c->cell[a][a] -= self;
-            c->row[a] -= S;
-            c->col[a] -= R;
-            uint8_t nzs[32], nzr[33];
-            int ns = 0, nr = 0;
-            for (uint32_t j = 0; j < k; j++) if (s[j]) nzs[ns++] = (uint8_t)j;
-            for (uint32_t j = 0; j <= k; j++) if (r[j]) nzr[nr++] = (uint8_t)j;
-            double best = -1e300;
-            uint32_t to = a;
-            for (uint32_t b = 0; b < k; b++) {
-                double g = 0;
-                for (int q = 0; q < ns; q++) { uint32_t j = nzs[q]; if (j != b) g += xlogx(c, c->cell[b][j] + s[j]) - xlogx(c, c->cell[b][j]); }
-                for (int q = 0; q < nr; q++) { uint32_t j = nzr[q]; if (j != b) g += xlogx(c, c->cell[j][b] + r[j]) - xlogx(c, c->cell[j][b]); }
-                double both = s[b] + r[b] + self;
-                if (both > 0) g += xlogx(c, c->cell[b][b] + both) - xlogx(c, c->cell[b][b]);
-                g -= xlogx(c, c->row[b] + S) - xlogx(c, c->row[b]);
-                g -= xlogx(c, c->col[b] + R) - xlogx(c, c->col[b]);
-                if (b == a) g += margin;
-                if (g > best) best = g, to = b;
-            }
-            moved += to != a;
-            class[x] = (uint8_t)to;
-            a = to;
-            for (uint32_t j = 0; j <= k; j++) c->cell[j][a] += r[j];
-            for (uint32_t j = 0; j < k; j++) c->cell[a][j] += s[j];
-            c->cell[a][a] += self;
-            c->row[a] += S;
-            c->col[a] += R;
         }
-        double F = 0, total = 0;
-        for (uint32_t i = 0; i <= k; i++) { F -= xlogx(c, c->row[i]); for (uint32_t j = 0; j < k; j++) F += xlogx(c, c->cell[i][j]); total += c->row[i]; }
-        for (uint32_t j = 0; j < k; j++) F -= xlogx(c, c->col[j]);
-        F += total * log2(total);
-        if (getenv("VERBOSE")) printf("iter %d moved %u MI %.4f bits/token tokens %.0f\n", iter, moved, F / total, total);
+        move(e, best, &a, 1);
+        e->class_of[phrase] = (uint8_t)best;
+        moved += best != old;
     }
-    m->free(c), m->free(start), m->free(occ);
-    return true;
+    return moved;
+}
+
+bool phrase_classify(const lexicon *x, token_list tokens, uint32_t classes, uint8_t *class_of) {
+    exchange *e = x->mem->alloc(sizeof *e);
+    uint32_t *places = x->mem->alloc((tokens.n + x->n + 2) * sizeof *places);
+    if (e && places) {
+        memset(e, 0, sizeof *e);
+        e->x = x;
+        e->tokens = tokens;
+        e->classes = classes;
+        e->class_of = class_of;
+        e->first = places + tokens.n;
+        e->places = places;
+        for (uint32_t i = 1; i < XLOGX_TABLED; i++) e->xlogx[i] = (float)i * log2f((float)i);
+        list_places(e);
+        first_classes(e);
+        count_cells(e);
+        for (int round = 0; round < ROUNDS_MAX; round++)
+            if (exchange_round(e) < x->n / 64) break;
+    }
+    if (places) x->mem->free(places);
+    if (e) x->mem->free(e);
+    return e && places;
 }

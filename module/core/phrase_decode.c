@@ -35,8 +35,8 @@ static inline uint32_t next_rank(const phrase_dict *d, uint32_t code, size_t *at
     while (code >= s->limit) s++;
     if (s->len == 0) return PHRASE_MAX;
     *at += s->len;
-    *context = s->context;
-    return s->rank + (code >> (PHRASE_CODE_MAX - s->len));
+    *context = s->class;
+    return (s->rank + (code >> (PHRASE_CODE_MAX - s->len))) & 0xffff;
 }
 
 /* The end is where less than a byte of ones is left. */

@@ -9,14 +9,14 @@
  */
 #include "phrase_inside.h"
 
-typedef struct bits {
+typedef struct writer {
     uint64_t pending; /* the lowest `count` bits, 31 at most, are not written yet */
     unsigned count;
     uint8_t *at, *end;
-} bits;
+} writer;
 
 /* Writes the whole bytes of what is pending. False: no room. */
-static inline bool bits_flush(bits *b) {
+static inline bool bits_flush(writer *b) {
     unsigned bytes = b->count / 8;
     uint64_t ready = __builtin_bswap64(b->pending << (63 - b->count) << 1);
     if (b->end - b->at >= 8) {
@@ -32,7 +32,7 @@ static inline bool bits_flush(bits *b) {
 
 /* Appends a code. Only what was there before is written: if this is the last code, its end may
  * not be needed. False: no room. */
-static inline bool bits_put(bits *b, uint32_t code, unsigned len) {
+static inline bool bits_put(writer *b, uint32_t code, unsigned len) {
     if (!bits_flush(b)) return false;
     b->pending = b->pending << len | code;
     b->count += len;
@@ -40,7 +40,7 @@ static inline bool bits_put(bits *b, uint32_t code, unsigned len) {
 }
 
 /* Writes what is pending, filled up with ones, without bytes of nothing but ones. */
-static bool bits_finish(bits *b) {
+static bool bits_finish(writer *b) {
     unsigned fill = -b->count & 7;
     uint64_t pending = b->pending << fill | ((1u << fill) - 1);
     unsigned bytes = (b->count + fill) / 8;
@@ -56,7 +56,7 @@ static bool bits_finish(bits *b) {
 size_t phrase_encode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
     const uint8_t *p = src;
     uint8_t last[16] = {0}; /* the record's last 7 bytes at most: 8 can be read wherever it ends */
-    bits out = {.at = dst, .end = (uint8_t *)dst + cap};
+    writer out = {.at = dst, .end = (uint8_t *)dst + cap};
     uint32_t context = d->contexts - 1;
     bool in_last = false;
     for (size_t left = n; left > 0;) {
@@ -69,9 +69,9 @@ size_t phrase_encode(const phrase_dict *d, const void *src, size_t n, void *dst,
         uint32_t group = payload >> 16, place = payload & 0xffff;
         const phrase_code *code = &d->code[context * d->groups + group];
         bool longer = place >= code->shorter;
-        if (!bits_put(&out, place + (longer ? code->code_longer : code->code), code->len + longer))
-            return PHRASE_NO_ROOM;
-        context = d->class_of[group];
+        uint32_t bits = place + (longer ? code->code_longer : code->code);
+        if (!bits_put(&out, bits & 0xffffff, code->len + longer)) return PHRASE_NO_ROOM;
+        context = code->class;
         p += bytes;
         left -= bytes;
     }

@@ -27,18 +27,20 @@
 #define PHRASE_END_BITS     7  /* this many ones begin no code: the end, or escapes of the caller */
 #define PHRASE_FIRST_BITS   10 /* a code's first bits, by which the decoder looks up its segment */
 
-/* The codes of a group in a context: phrases below `shorter` have codes code + place of `len`
- * bits, the others code_longer + place of `len` + 1 bits, modulo 2^32. */
+/* The codes of a group in a context, modulo 2^24: the phrase at a place below `shorter` has the
+ * code `code` + place, of `len` bits; the others `code_longer` + place, one bit longer. */
 typedef struct phrase_code {
-    uint32_t code, code_longer, shorter;
-    uint32_t len;
+    uint32_t code : 24, len : 8;
+    uint32_t code_longer : 24, class : 8; /* the class is the group's in every context */
+    uint32_t shorter;
 } phrase_code;
 
-/* Codes of one length and one group. All codes below `limit`, left-aligned to 24 bits, that are
- * not in a segment before it: rank = rank + (code >> (24 - len)), modulo 2^32. */
+/* Codes of one length and one group: those below `limit`, left-aligned to 24 bits, that are in no
+ * segment before. A phrase's rank is `rank` + its code, modulo 2^16. */
 typedef struct phrase_segment {
-    uint32_t limit, rank;
-    uint8_t len, context;
+    uint32_t limit;
+    uint16_t rank;
+    uint8_t len, class; /* len 0: the end */
 } phrase_segment;
 
 struct phrase_dict {
@@ -68,5 +70,9 @@ typedef struct phrase_plan {
 
 /* Checks a plan and makes a dictionary of it. NULL: out of memory, or the plan is wrong. */
 phrase_dict *phrase_build(const mem *m, const phrase_plan *plan);
+
+/* What a dictionary of phrases at text + at[i] would take, bytes. 0: out of memory. */
+size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const uint8_t *len,
+                   uint32_t n, uint32_t groups, uint32_t contexts);
 
 #endif

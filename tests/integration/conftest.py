@@ -46,7 +46,8 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.failed:
         for server in servers.running():
-            report.sections.append((f"log of the server on port {server.port}", server.log(whole=True)[-20000:]))
+            log = server.log(whole=True).split("------ INFO OUTPUT")[0][-8000:]
+            report.sections.append((f"log of the server on port {server.port}", log))
 
 
 # --- topologies ---

@@ -190,9 +190,12 @@ class Server:
             return ""
 
     def check_log(self):
-        found = CRASH.search(self.log(whole=True))
+        log = self.log(whole=True)
+        found = CRASH.search(log)
         if found:
-            raise AssertionError(f"{found.group(0)} in the server's log\n{self.log(whole=True)}")
+            # The stack trace is what matters; INFO and all settings come after it.
+            excerpt = log[max(0, found.start() - 1000) :].split("------ INFO OUTPUT")[0]
+            raise AssertionError(f"{found.group(0)} in the server's log\n{excerpt[:10000]}")
 
     # --- talking to it ---
 

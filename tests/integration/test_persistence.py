@@ -5,9 +5,10 @@ import random
 import time
 
 import pytest
+import redis
 
 from helpers import assert_stored, info, late_by, load, map_keys, now_ms, reply, texts, wait_for
-from server import ServerFailed
+from server import ROOT, ServerFailed
 
 
 def noise(size, seed=0):
@@ -288,9 +289,9 @@ def start_with(server, data):
     try:
         server.start()
     except ServerFailed as failed:
-        assert failed.returncode is not None and failed.returncode > 0, (
-            f"ended by signal {failed.returncode}\n{failed.log}"
-        )
+        # Redis hands a file that it cannot load to its own checker and ends with that one's verdict, which
+        # may be 0: what a module's bytes mean the checker does not know.
+        assert failed.returncode is not None and failed.returncode >= 0, f"ended by a signal\n{failed.log}"
         assert any(word in failed.log.lower() for word in ("error", "corrupt", "wrong", "fatal", "bad", "short read")), failed.log
         server.check_log()
         return False
@@ -322,6 +323,23 @@ def test_a_flipped_bit_is_found_by_the_checksum(saved):
         assert_stored(r, stored)
 
 
+def exercise(r, stored, round):
+    """Reads, rewrites, re-encodes and deletes what may be damaged; any answer will do."""
+    keys = list(stored)
+    reply(r, "CMGET", *keys)
+    for i, key in enumerate(keys[round::37]):
+        reply(r, "CSET", key, noise(i * 7), *(("EX", 100) if i % 2 else ()))
+        reply(r, "CPEXPIRETIME", key)
+    reply(r, "CKV", "OPTIMIZE")
+    reply(r, "CDEL", *keys[::5])
+    reply(r, "CMGET", *keys)
+    reply(r, "CKV", "TRAIN")
+    reply(r, "CKV", "OPTIMIZE")
+    reply(r, "SAVE")
+    reply(r, "FLUSHALL")
+    assert r.execute_command("PING") == b"PONG"
+
+
 @pytest.mark.timeout(240)
 def test_flipped_bits_without_a_checksum(saved):
     """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
@@ -334,22 +352,18 @@ def test_flipped_bits_without_a_checksum(saved):
         bad = bytearray(data)
         for _ in range(rng.randint(1, 3)):
             bad[rng.randrange(first, len(data) - 9)] ^= 1 << rng.randrange(8)
-        if not start_with(server, bytes(bad)):
-            continue
-        started += 1
-        with server.client() as r:
-            keys = list(stored)
-            reply(r, "CMGET", *keys)
-            for i, key in enumerate(keys[round::37]):
-                reply(r, "CSET", key, noise(i * 7), *(("EX", 100) if i % 2 else ()))
-                reply(r, "CPEXPIRETIME", key)
-            reply(r, "CKV", "OPTIMIZE")
-            reply(r, "CDEL", *keys[::5])
-            reply(r, "CMGET", *keys)
-            reply(r, "CKV", "TRAIN")
-            reply(r, "CKV", "OPTIMIZE")
-            reply(r, "SAVE")
-            reply(r, "FLUSHALL")
-            assert r.execute_command("PING") == b"PONG", f"round {round}"
-        server.stop()
+        try:
+            if not start_with(server, bytes(bad)):
+                continue
+            started += 1
+            with server.client() as r:
+                exercise(r, stored, round)
+            server.stop()
+        except (AssertionError, redis.ConnectionError):
+            # Kept, so that it can be loaded again under a debugger: rdbchecksum no.
+            kept = os.path.join(ROOT, "build", "damaged.rdb")
+            with open(kept, "wb") as f:
+                f.write(bad)
+            server.check_log()
+            raise AssertionError(f"round {round}: the server did not survive {kept}")
     print(f"{started} of 60 damaged files were loaded")

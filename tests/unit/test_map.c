@@ -63,7 +63,9 @@ static void put(map *m, int i) {
     map_key_init(m, &k, key, key_len);
     bool found = map_find(m, &k, &pos);
     uint16_t code = e->ttl ? expiry_code(now_ms + e->ttl, now_ms) : EXPIRY_NONE;
-    CHECK(map_put(m, &k, found ? &pos : NULL, value, len, code, expiry_ticks(now_ms)));
+    codec_value encoded;
+    CHECK(codec_encode_new(m->codecs, value, len, &encoded));
+    CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, code, expiry_ticks(now_ms)));
 }
 
 static void check_one(map *m, int i) {

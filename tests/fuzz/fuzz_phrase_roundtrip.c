@@ -1,0 +1,47 @@
+/*
+ * fuzz_phrase_roundtrip.c: trains on the input cut at its newlines, then every part, and the
+ * whole, must come back, from the dictionary and from a saved and loaded copy of it.
+ */
+#include "../../module/core/phrase.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 256
+
+static void check(const phrase_dict *d, const phrase_dict *copy, const void *bytes, size_t n) {
+    uint8_t *encoded = malloc(3 * n + 1), *back = malloc(n + 1);
+    size_t len = phrase_encode(d, bytes, n, encoded, 3 * n);
+    if (len == PHRASE_NO_ROOM || (len > 0 && encoded[0] >= 0xfe)) abort();
+    if (phrase_decoded_len(copy, encoded, len) != n) abort();
+    if (phrase_decode(copy, encoded, len, back, n) != n || memcmp(back, bytes, n) != 0) abort();
+    if (len > 0 && phrase_encode(copy, bytes, n, back, len - 1 < n ? len - 1 : n) != PHRASE_NO_ROOM &&
+        len - 1 < n)
+        abort();
+    free(encoded);
+    free(back);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    phrase_sample parts[PARTS];
+    size_t count = 0, from = 0;
+    for (size_t i = 0; i < n && count < PARTS; i++) {
+        if (data[i] != '\n') continue;
+        parts[count++] = (phrase_sample){data + from, (uint32_t)(i - from)};
+        from = i + 1;
+    }
+    if (count < PARTS) parts[count++] = (phrase_sample){data + from, (uint32_t)(n - from)};
+    phrase_dict *d = phrase_train(&mem_libc, parts, count, 1 << 20);
+    if (!d) abort();
+    size_t saved_len = phrase_save(d, NULL, 0);
+    uint8_t *saved = malloc(saved_len);
+    phrase_save(d, saved, saved_len);
+    phrase_dict *copy = phrase_load(&mem_libc, saved, saved_len);
+    if (!copy) abort();
+    for (size_t i = 0; i < count; i++) check(d, copy, parts[i].data, parts[i].len);
+    check(d, copy, data, n);
+    free(saved);
+    phrase_free(copy);
+    phrase_free(d);
+    return 0;
+}
