@@ -47,7 +47,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test unit fuzz fuzz-short integration lint run install bench-codec \
         bench-throughput servers test-servers clean distclean \
-        setup-build setup-server setup-python setup-fuzz setup-lint
+        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -62,7 +62,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-fuzz setup-lint:
+setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # --- the module -----------------------------------------------------------------------------------
@@ -120,11 +120,11 @@ lint: | setup-lint ## clang-format and cppcheck
 
 # --- benchmarks -----------------------------------------------------------------------------------
 
-demo: build/ckv.so | setup-server ## real records as SET and as CSET side by side (N=200000 DATA=file)
+demo: build/ckv.so | setup-server setup-python3 ## real records as SET and as CSET side by side (N=200000 DATA=file)
 	@$(PYTHON) bench/demo.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
 	    $(if $(DATA),--data '$(DATA)') $(DEMO_ARGS)
 
-bench-throughput: build/ckv.so | setup-server ## redis-benchmark: CSET and CGET against SET and GET
+bench-throughput: build/ckv.so | setup-server setup-python3 ## redis-benchmark: CSET and CGET against SET and GET
 	@$(PYTHON) bench/throughput.py --redis-server $(REDIS_SERVER) $(if $(N),--requests $(N)) \
 	    $(if $(DATA),--data '$(DATA)')
 

@@ -3,7 +3,8 @@
 
 Two fresh servers of the same binary, one after the other, with the module loaded in both. Each one is
 loaded, read back (every value is compared byte by byte), measured, saved, started again and read back
-once more. Both go through exactly the same code; only the names of the commands differ.
+once more. Both go through exactly the same code; only the names of the commands differ, and that between
+loading and reading CKV TRAIN and CKV OPTIMIZE bring the pages up to date (the last row of the table).
 
     bench/demo.py [--records N] [--data FILE] [--json FILE] [--update-readme README.md]
 """
@@ -86,9 +87,12 @@ class Run:
                 before = self.memory(client)
                 self.result["load_per_second"] = self.per_second("load", self.loading, server)
                 if self.kind is CKV:
-                    self.step("optimize")
+                    # Where a server would get to by itself, in the background, a while after such a bulk load.
+                    self.step("train and optimize")
                     began = time.perf_counter()
+                    client.call("CKV", "TRAIN")
                     client.call("CKV", "OPTIMIZE")
+                    self.settle(client)
                     self.result["optimize_seconds"] = time.perf_counter() - began
                 self.result["read_per_second"] = self.per_second("read and compare", self.reading, server)
                 after = self.memory(client)
@@ -112,6 +116,19 @@ class Run:
                     raise Failed("an expiry changed over the restart")
             server.stop()
         return self.result
+
+    @staticmethod
+    def settle(client, timeout=60):
+        """Waits until nothing goes on in the background any more: a training takes memory while it runs."""
+        deadline = time.monotonic() + timeout
+        before = None
+        while time.monotonic() < deadline:
+            info = client.info("ckv")
+            now = info["ckv_trainings"], info["ckv_pages_to_reencode"], int(client.info("memory")["used_memory"]) >> 16
+            if now == before and info["ckv_pages_to_reencode"] == "0":
+                return
+            before = now
+            time.sleep(0.5)
 
     def memory(self, client):
         """After what can be given back was given back: the same for both."""
@@ -174,6 +191,7 @@ ROWS = [
     ("seconds to save (SAVE)", "save_seconds", "{:,.3f}", False),
     ("seconds to load the file", "start_seconds", "{:,.3f}", False),
     ("size of the file, MB", "file_megabytes", "{:,.1f}", False),
+    ("seconds for CKV TRAIN and CKV OPTIMIZE", "optimize_seconds", "{:,.1f}", False),
 ]
 
 
@@ -185,7 +203,10 @@ def table(report):
         if field == "file_megabytes":
             a, b = (results[name]["file_bytes"] / 1e6 for name in ("SET", "CSET"))
         else:
-            a, b = (results[name][field] for name in ("SET", "CSET"))
+            a, b = (results[name].get(field) for name in ("SET", "CSET"))
+        if a is None:
+            rows.append((what, "", form.format(b), ""))
+            continue
         if more_is_better:
             ratio = f"{b / a:.2f} of the speed" if a else ""
         elif b > 0:

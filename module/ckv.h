@@ -40,6 +40,7 @@ typedef struct ckv_state {
     uint64_t secret[2]; /* of the maps that are made here */
     uint32_t places; /* of maps in a database */
     RedisModuleType *type;
+    RedisModuleCtx *ctx; /* for calls that no client made */
     bool cluster;
 } ckv_state;
 

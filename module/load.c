@@ -53,6 +53,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         type_register(ctx) != REDISMODULE_OK || commands_register(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
     keyspace_start();
     cron_start(ctx);
     return REDISMODULE_OK;

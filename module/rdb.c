@@ -103,6 +103,29 @@ void rdb_loading_ended(void) {
     cron_reencode(); /* also frees the codecs that nothing of it uses */
 }
 
+/* ---- LZF ------------------------------------------------------------------------------------- */
+
+/*
+ * The server runs LZF over every string that a module saves (rdbcompression, on by default). Pages
+ * don't shrink under it, and it takes longer than all the rest. There is no way to save bytes around
+ * it, so it is switched off while a map's pages are written, in the process that writes them, and on
+ * again behind them: other keys are compressed as the user wishes. Where CONFIG can't be called,
+ * LZF has its way. Returns whether it was on.
+ */
+static bool set_lzf(bool on) {
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
+    size_t len = 0;
+    const char *text = "";
+    RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
+    if (value) text = RedisModule_CallReplyStringPtr(value, &len);
+    bool was_on = len == 3 && !memcmp(text, "yes", 3);
+    if (reply) RedisModule_FreeCallReply(reply);
+    if (was_on == on) return was_on;
+    reply = RedisModule_Call(ckv.ctx, "CONFIG", "ccc", "SET", "rdbcompression", on ? "yes" : "no");
+    if (reply) RedisModule_FreeCallReply(reply);
+    return was_on;
+}
+
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 typedef struct saving {
@@ -220,7 +243,9 @@ static map *load_pages(RedisModuleIO *io) {
 void rdb_save_map(RedisModuleIO *io, void *value) {
     map *m = ((stored_map *)value)->m;
     if (saving_file) {
+        bool lzf = set_lzf(false);
         save_pages(io, m);
+        if (lzf) set_lzf(true);
     } else {
         RedisModule_SaveUnsigned(io, KIND_RECORDS);
         records_save(io, m);

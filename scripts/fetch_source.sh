@@ -51,7 +51,7 @@ echo "deb-src $signed$(mirror) $suite main" >"$apt/sources.list"
 own_apt() {
     tool=$1
     shift
-    "$tool" -q \
+    "$tool" -qq \
         -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/empty" \
         -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" \
         -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 -o Acquire::Languages=none "$@"

@@ -2,7 +2,9 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python|fuzz|lint|all]...     (default: all)
+#   scripts/setup.sh [build|server|python3|python|fuzz|lint|all]...     (default: all)
+#
+# python3 is the interpreter alone, python the environment of the tests in .venv.
 #
 # On Debian and Ubuntu packages come from apt; elsewhere it says what to install and stops.
 set -eu

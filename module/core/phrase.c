@@ -223,11 +223,14 @@ static void fill_codes(phrase_dict *d, const phrase_plan *plan, uint32_t context
 
 static void fill_first(phrase_dict *d, uint32_t context) {
     const phrase_segment *segment = d->segment + context * (2 * d->groups + 1);
-    uint16_t *first = d->first + ((size_t)context << PHRASE_FIRST_BITS);
+    phrase_first *first = d->first + ((size_t)context << PHRASE_FIRST_BITS);
+    unsigned shift = PHRASE_CODE_MAX - PHRASE_FIRST_BITS;
     uint32_t s = 0;
     for (uint32_t i = 0; i < 1u << PHRASE_FIRST_BITS; i++) {
-        while (segment[s].limit <= i << (PHRASE_CODE_MAX - PHRASE_FIRST_BITS)) s++;
-        first[i] = (uint16_t)s;
+        while (segment[s].limit <= i << shift) s++;
+        bool sure = segment[s].limit >= (i + 1) << shift;
+        first[i] = sure ? (phrase_first){segment[s].rank, segment[s].class, segment[s].len}
+                        : (phrase_first){(uint16_t)s, 0, 0};
     }
 }
 

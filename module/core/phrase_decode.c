@@ -1,84 +1,115 @@
 /*
  * phrase_decode.c: codes to their record. The format is in phrase_encode.c.
  *
- * Codes are at most 24 bits long. The first 10 say at which segment of the context to begin to
- * look, and mostly it is the one; the segment gives the phrase's rank and the next context, so that
- * only small tables lie between one code and the next.
+ * A code's first 10 bits tell its length and its phrase's class mostly; only then are segments
+ * searched. So one load from a small table lies between a code and the next one, and the processor
+ * fetches phrases while it is ahead with codes.
  */
 #include "phrase_inside.h"
 
-/* 8 bytes of the encoding, then ones for ever: no code reaches farther than 24 bits into them. */
-typedef struct tail {
-    uint8_t bytes[24];
-    size_t from; /* where bytes[0] stands in the encoding */
-} tail;
+#define END PHRASE_MAX
 
-static tail make_tail(const uint8_t *src, size_t n) {
-    tail t = {.from = n < 8 ? 0 : n - 8};
-    memset(t.bytes, 0xff, sizeof t.bytes);
-    memcpy(t.bytes, src + t.from, n - t.from);
-    return t;
+typedef struct reader {
+    const phrase_dict *d;
+    const uint8_t *bytes;
+    uint64_t word;   /* the next bits, highest first */
+    uint64_t last;   /* the encoding's last 8 bytes (or all, then ones), inverted */
+    size_t at;       /* bits read */
+    size_t last_at;  /* where in the encoding `last` begins, bits */
+    uint32_t context;
+} reader;
+
+static inline uint64_t load_big(const uint8_t *p) { return __builtin_bswap64(phrase_load64(p)); }
+
+/* Fewer than 8 bytes, highest first, then ones. */
+static uint64_t load_short(const uint8_t *p, size_t n) {
+    uint64_t word = ~(uint64_t)0 >> 8 * n;
+    for (size_t i = 0; i < n; i++) word |= (uint64_t)p[i] << (56 - 8 * i);
+    return word;
 }
 
-/* 24 bits from bit `at` on, of which at most 24 + 7 lie beyond the end. */
-static inline uint32_t peek(const uint8_t *src, size_t n, const tail *t, size_t at) {
-    size_t byte = at / 8;
-    uint64_t word = phrase_load64(byte + 8 <= n ? src + byte : t->bytes + (byte - t->from));
-    return (uint32_t)(__builtin_bswap64(word) << at % 8 >> (64 - PHRASE_CODE_MAX));
+static inline reader open_reader(const phrase_dict *d, const uint8_t *bytes, size_t n) {
+    return (reader){.d = d,
+                    .bytes = bytes,
+                    .last = ~(n < 8 ? load_short(bytes, n) : load_big(bytes + n - 8)),
+                    .last_at = n < 8 ? 0 : 8 * (n - 8),
+                    .context = d->contexts - 1};
 }
 
-/* The rank of the code at *at, moves on; or PHRASE_MAX at the end. */
-static inline uint32_t next_rank(const phrase_dict *d, uint32_t code, size_t *at,
-                                 uint32_t *context) {
-    const phrase_segment *s = d->segment + *context * (2 * d->groups + 1);
-    s += d->first[(*context << PHRASE_FIRST_BITS) + (code >> (PHRASE_CODE_MAX - PHRASE_FIRST_BITS))];
-    while (code >= s->limit) s++;
-    if (s->len == 0) return PHRASE_MAX;
-    *at += s->len;
-    *context = s->class;
-    return (s->rank + (code >> (PHRASE_CODE_MAX - s->len))) & 0xffff;
+/* Loads 57 bits or more, enough for two codes; beyond the end there are ones. */
+static inline void refill(reader *r) {
+    if (r->at <= r->last_at && r->last_at > 0) {
+        r->word = load_big(r->bytes + r->at / 8) << r->at % 8;
+    } else {
+        size_t shift = r->at - r->last_at;
+        r->word = shift < 64 ? ~(r->last << shift) : ~(uint64_t)0;
+    }
+}
+
+static phrase_first search(const reader *r, uint32_t segment) {
+    const phrase_segment *s = r->d->segment + r->context * (2 * r->d->groups + 1) + segment;
+    while (r->word >> (64 - PHRASE_CODE_MAX) >= s->limit) s++;
+    return (phrase_first){s->rank, s->class, s->len};
+}
+
+/* The rank of the next code, or END. */
+static inline uint32_t next_rank(reader *r) {
+    phrase_first f =
+        r->d->first[(r->context << PHRASE_FIRST_BITS) + (r->word >> (64 - PHRASE_FIRST_BITS))];
+    if (f.len == 0) {
+        f = search(r, f.rank);
+        if (f.len == 0) return END;
+    }
+    uint32_t rank = (f.rank + (uint32_t)(r->word >> (64 - f.len))) & 0xffff;
+    r->word <<= f.len;
+    r->at += f.len;
+    r->context = f.class;
+    return rank;
+}
+
+/* Writes a phrase, as 16 bytes where there is room for them. Returns its length; 0: no room. */
+static inline size_t copy(const phrase_dict *d, uint32_t rank, uint8_t *to, size_t room) {
+    uint32_t entry = d->entry[rank];
+    const uint8_t *from = d->text + (entry >> 6);
+    size_t len = (entry & 63) + 1;
+    if (room >= PHRASE_LEN_MAX) {
+        memcpy(to, from, 16);
+        if (len > 16) memcpy(to + 16, from + 16, PHRASE_LEN_MAX - 16);
+    } else {
+        if (len > room) return 0;
+        memcpy(to, from, len);
+    }
+    return len;
 }
 
 /* The end is where less than a byte of ones is left. */
-static inline bool is_end(size_t n, size_t at) { return at + 8 > n * 8; }
-
-/* Copies a phrase, as 16 bytes where there is room for them. */
-static inline void copy(uint8_t *to, const uint8_t *from, unsigned len, size_t room) {
-    if (room >= PHRASE_LEN_MAX) {
-        memcpy(to, from, 16);
-        if (len > 16) memcpy(to + 16, from + 16, 48);
-    } else {
-        memcpy(to, from, len);
-    }
-}
+static inline bool is_end(const reader *r, size_t n) { return r->at + 8 > n * 8; }
 
 size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
-    const uint8_t *codes = src;
     uint8_t *to = dst;
-    uint32_t context = d->contexts - 1, rank;
-    size_t at = 0;
+    size_t left = cap, len;
     if (n == 0) return 0;
-    if (codes[n - 1] == 0xff) return PHRASE_CORRUPT;
-    tail t = make_tail(codes, n);
-    while ((rank = next_rank(d, peek(codes, n, &t, at), &at, &context)) < PHRASE_MAX) {
-        uint32_t entry = d->entry[rank];
-        unsigned len = (entry & 63) + 1;
-        size_t room = cap - (size_t)(to - (uint8_t *)dst);
-        if (len > room) return PHRASE_NO_ROOM;
-        copy(to, d->text + (entry >> 6), len, room);
-        to += len;
+    if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
+    reader r = open_reader(d, src, n);
+    for (;;) {
+        refill(&r);
+        for (int i = 0; i < 2; i++) {
+            uint32_t rank = next_rank(&r);
+            if (rank == END) return is_end(&r, n) ? cap - left : PHRASE_CORRUPT;
+            if ((len = copy(d, rank, to, left)) == 0) return PHRASE_NO_ROOM;
+            to += len;
+            left -= len;
+        }
     }
-    return is_end(n, at) ? (size_t)(to - (uint8_t *)dst) : PHRASE_CORRUPT;
 }
 
 size_t phrase_decoded_len(const phrase_dict *d, const void *src, size_t n) {
-    const uint8_t *codes = src;
-    uint32_t context = d->contexts - 1, rank;
-    size_t at = 0, len = 0;
+    uint32_t rank;
+    size_t len = 0;
     if (n == 0) return 0;
-    if (codes[n - 1] == 0xff) return PHRASE_CORRUPT;
-    tail t = make_tail(codes, n);
-    while ((rank = next_rank(d, peek(codes, n, &t, at), &at, &context)) < PHRASE_MAX)
+    if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
+    reader r = open_reader(d, src, n);
+    for (refill(&r); (rank = next_rank(&r)) != END; refill(&r))
         len += (d->entry[rank] & 63) + 1;
-    return is_end(n, at) ? len : PHRASE_CORRUPT;
+    return is_end(&r, n) ? len : PHRASE_CORRUPT;
 }

@@ -25,7 +25,7 @@
 #define PHRASE_CONTEXTS_MAX 33
 #define PHRASE_CODE_MAX     24 /* bits */
 #define PHRASE_END_BITS     7  /* this many ones begin no code: the end, or escapes of the caller */
-#define PHRASE_FIRST_BITS   10 /* a code's first bits, by which the decoder looks up its segment */
+#define PHRASE_FIRST_BITS   10
 
 /* The codes of a group in a context, modulo 2^24: the phrase at a place below `shorter` has the
  * code `code` + place, of `len` bits; the others `code_longer` + place, one bit longer. */
@@ -43,6 +43,13 @@ typedef struct phrase_segment {
     uint8_t len, class; /* len 0: the end */
 } phrase_segment;
 
+/* By the first bits of a code: its segment, if that can be told; else len is 0 and `rank` the
+ * segment to start the search at. */
+typedef struct phrase_first {
+    uint16_t rank;
+    uint8_t class, len;
+} phrase_first;
+
 struct phrase_dict {
     const mem *mem;
     uint32_t n, groups, contexts, text_len;
@@ -52,7 +59,7 @@ struct phrase_dict {
     uint8_t *text;           /* a phrase that begins another one shares its bytes */
     phrase_code *code;       /* [contexts][groups] */
     phrase_segment *segment; /* [contexts][2 * groups + 1], the last is the end's */
-    uint16_t *first;         /* [contexts][1 << PHRASE_FIRST_BITS] -> segment */
+    phrase_first *first;     /* [contexts][1 << PHRASE_FIRST_BITS] */
     uint32_t group_size[PHRASE_GROUPS_MAX];
     uint8_t class_of[PHRASE_GROUPS_MAX];
 };
