@@ -20,7 +20,7 @@ export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE
 # a redismodule.h of the system is preferred, REDISMODULE_INCLUDE=<dir> comes before both.
 CFLAGS    = -O3 -g
 WARNINGS  = -Wall -Wextra -Werror
-INCLUDES  = -Imodule $(if $(REDISMODULE_INCLUDE),-I$(REDISMODULE_INCLUDE)) -idirafter build/deps/include
+INCLUDES  = -Imodule -Imodule/core $(if $(REDISMODULE_INCLUDE),-I$(REDISMODULE_INCLUDE)) -idirafter build/deps/include
 ALL_FLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
@@ -45,7 +45,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test unit fuzz fuzz-short integration lint run install bench-codec \
+.PHONY: all help setup demo test unit fuzz fuzz-short integration lint format run install bench-codec \
         bench-throughput servers test-servers clean distclean \
         setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint
 
@@ -92,7 +92,7 @@ unit: $(UNIT) ## the C tests of module/core
 
 build/asan/%.o: %.c Makefile | setup-build
 	@mkdir -p $(@D)
-	$(call say,CC  )$(CC) $(ALL_FLAGS) $(SANITIZE) -Imodule -c -o $@ $<
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(SANITIZE) -Imodule -Imodule/core -c -o $@ $<
 
 build/asan/tests/unit/%: build/asan/tests/unit/%.o $(ASAN_O)
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
@@ -105,7 +105,7 @@ fuzz-short: $(FUZZ)
 
 build/fuzz/%.o: %.c Makefile | setup-build setup-fuzz
 	@mkdir -p $(@D)
-	$(call say,CC  )$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -Imodule -c -o $@ $<
+	$(call say,CC  )$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -Imodule -Imodule/core -c -o $@ $<
 
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
 	$(call say,LINK)$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
@@ -116,7 +116,10 @@ integration: build/ckv.so | setup-server setup-python ## the tests against a rea
 lint: | setup-lint ## clang-format and cppcheck
 	clang-format --dry-run -Werror $(LINT_C)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
-	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(filter %.c,$(LINT_C))
+	    --error-exitcode=1 -D__GNUC__=12 -Imodule -Imodule/core $(filter %.c,$(LINT_C))
+
+format: | setup-lint ## let clang-format lay out the C sources
+	clang-format -i $(LINT_C)
 
 # --- benchmarks -----------------------------------------------------------------------------------
 

@@ -29,5 +29,6 @@ int cmd_ckv(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (arg_is(argv[1], "train")) return train_now(ctx);
     if (arg_is(argv[1], "optimize")) return cron_optimize(ctx);
     if (arg_is(argv[1], "help")) return help(ctx);
-    return RedisModule_ReplyWithError(ctx, "ERR unknown subcommand. Try CKV HELP.");
+    return reply_error(ctx, "ERR unknown subcommand '%.128s'. Try CKV HELP.",
+                       RedisModule_StringPtrLen(argv[1], NULL));
 }

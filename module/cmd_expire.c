@@ -56,10 +56,8 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
         else if (arg_is(argv[i], "gt")) c->gt = true;
         else if (arg_is(argv[i], "lt")) c->lt = true;
         else {
-            RedisModule_ReplyWithErrorFormat
-                ? RedisModule_ReplyWithErrorFormat(ctx, "ERR Unsupported option %s",
-                                                   RedisModule_StringPtrLen(argv[i], NULL))
-                : RedisModule_ReplyWithError(ctx, "ERR Unsupported option");
+            reply_error(ctx, "ERR Unsupported option %.128s",
+                        RedisModule_StringPtrLen(argv[i], NULL));
             return false;
         }
     }

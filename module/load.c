@@ -44,9 +44,14 @@ static bool start_core(void) {
 
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
                                                               RedisModuleString **argv, int argc) {
-    (void)argv, (void)argc;
+    (void)argv;
     if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    if (argc > 0) {
+        ckv_log("warning", "the module takes no arguments; its settings are ckv.<name> of the "
+                "configuration");
+        return REDISMODULE_ERR;
+    }
     RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                           REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||

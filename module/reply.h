@@ -9,6 +9,9 @@
 #define ERROR_MEMORY  "OOM out of memory"
 #define ERROR_TYPE    REDISMODULE_ERRORMSG_WRONGTYPE
 
+/* Replies an error made of printf-like parts. */
+int reply_error(RedisModuleCtx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* "ERR invalid expire time in 'cset' command" */
 int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command);
 

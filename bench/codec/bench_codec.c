@@ -19,17 +19,17 @@
 #include <zdict.h>
 #include <zstd.h>
 
-#define LEARN_BYTES   (16u << 20)
-#define TEST_RECORDS  40000u
-#define PASSES        5
-#define ZSTD_LEVEL    3
-#define RECORD_DICT   (256u << 10)
-#define PAGE_DICT     (1u << 20)
-#define PAGE_BYTES    8192
-#define TABLES_MAX    (4u << 20) /* as much as 65,536 phrases may want */
-#define TABLES_MIN    (64u << 10)
-#define TABLES_SHARE  0.03 /* of the data */
-#define KEYS          600000u
+#define LEARN_BYTES  (16u << 20)
+#define TEST_RECORDS 40000u
+#define PASSES       5
+#define ZSTD_LEVEL   3
+#define RECORD_DICT  (256u << 10)
+#define PAGE_DICT    (1u << 20)
+#define PAGE_BYTES   8192
+#define TABLES_MAX   (4u << 20) /* as much as 65,536 phrases may want */
+#define TABLES_MIN   (64u << 10)
+#define TABLES_SHARE 0.03 /* of the data */
+#define KEYS         600000u
 
 typedef struct data_set {
     const char *name;
@@ -61,7 +61,8 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- an allocator that knows its peak ---------------------------------------------------------- */
+/* ---- an allocator that knows its peak ----------------------------------------------------------
+ */
 
 static size_t allocated, peak;
 
@@ -83,7 +84,8 @@ static void *peak_realloc(void *block, size_t n) {
 }
 static const mem peak_mem = {peak_alloc, peak_realloc, peak_free, malloc_usable_size};
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------
+ */
 
 static void add_record(data_set *d, const uint8_t *at, size_t len) {
     if ((d->n & (d->n - 1)) == 0)
@@ -119,8 +121,10 @@ static data_set read_file(const char *path) {
     d.bytes = must(malloc(d.len + 1));
     if (fread(d.bytes, 1, d.len, f) != d.len) die(path);
     fclose(f);
-    if (strlen(path) > 6 && strcmp(path + strlen(path) - 6, ".u32le") == 0) split_prefixed(&d);
-    else split_lines(&d);
+    if (strlen(path) > 6 && strcmp(path + strlen(path) - 6, ".u32le") == 0)
+        split_prefixed(&d);
+    else
+        split_lines(&d);
     return d;
 }
 
@@ -137,12 +141,15 @@ static int key_9_digits(char *to) {
 static int key_stem(char *to) {
     return sprintf(to, "KEY:%u", 1000000u + (unsigned)(rnd() % 9000000u));
 }
-static int key_user(char *to) { return sprintf(to, "user:%08u:profile", (unsigned)(rnd() % 100000000u)); }
+static int key_user(char *to) {
+    return sprintf(to, "user:%08u:profile", (unsigned)(rnd() % 100000000u));
+}
 static int key_uuid(char *to) {
     uint64_t a = rnd(), b = rnd();
     return sprintf(to, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
                    (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
-                   (unsigned)(b >> 48 & 0x3fff) | 0x8000u, (unsigned long long)(b & 0xffffffffffff));
+                   (unsigned)(b >> 48 & 0x3fff) | 0x8000u,
+                   (unsigned long long)(b & 0xffffffffffff));
 }
 
 static data_set make_keys(const char *name, int (*make)(char *)) {
@@ -168,7 +175,8 @@ static void choose(data_set *d) {
     if (d->test == 0 || d->test_bytes == 0) die("a file has too few records");
 }
 
-/* ---- the codecs -------------------------------------------------------------------------------- */
+/* ---- the codecs --------------------------------------------------------------------------------
+ */
 
 /* How the test records come out of a codec: each one's bytes, one after the other. */
 typedef struct encoded {
@@ -195,7 +203,8 @@ static encoded encode_all(const data_set *d, const codec *c) {
     for (int pass = 0; pass < PASSES; pass++) {
         uint8_t *at = e.bytes;
         double start = now();
-        for (size_t i = 0; i < d->test; i++) at += e.len[i] = c->encode(c->self, &test[i], at, each);
+        for (size_t i = 0; i < d->test; i++)
+            at += e.len[i] = c->encode(c->self, &test[i], at, each);
         double middle = now();
         at = e.bytes;
         for (size_t i = 0; i < d->test; at += e.len[i++])
@@ -207,7 +216,8 @@ static encoded encode_all(const data_set *d, const codec *c) {
     uint8_t *at = e.bytes;
     for (size_t i = 0; i < d->test; at += e.len[i++]) {
         size_t got = c->decode(c->self, at, e.len[i], back, d->longest + 64);
-        if (got != test[i].len || memcmp(back, test[i].data, got) != 0) die("a record came back wrong");
+        if (got != test[i].len || memcmp(back, test[i].data, got) != 0)
+            die("a record came back wrong");
         sum += e.len[i] - (e.len[i] < c->header ? e.len[i] : c->header);
     }
     e.average = (double)sum / (double)d->test;
@@ -295,7 +305,8 @@ static double measure_pages(const data_set *d) {
     return (double)sum / (double)d->test;
 }
 
-/* ---- output ---------------------------------------------------------------------------------------- */
+/* ---- output
+ * ---------------------------------------------------------------------------------------- */
 
 /* What is stored for each record: as it is and a byte more, or what a codec makes of it. */
 static double measure_best(const data_set *d, const encoded *a, const encoded *b, size_t header) {

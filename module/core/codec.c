@@ -13,7 +13,7 @@
 #define ZSTD_MAGIC_LEN 4
 /* Without a dictionary zstd finds nothing in less than this. Bytes. */
 #define ZSTD_PLAIN_MIN 512
-/* A buffer that a giant value grew is given back. Bytes. */
+/* A buffer that a giant value grew beyond this is given back. Bytes. */
 #define BUFFER_KEEP (1u << 20)
 /* What was written lately fades by half every time this much has been written. Bytes. */
 #define DRIFT_WINDOW (8u << 20)
@@ -31,7 +31,7 @@ static ZSTD_customMem zstd_mem(const mem *m) {
 }
 
 static uint8_t *reserve(codecs *all, codec_buffer *b, size_t n) {
-    if (n <= b->cap && (b->cap <= BUFFER_KEEP || n > BUFFER_KEEP)) return b->bytes;
+    if (n <= b->cap) return b->bytes;
     size_t cap = n < 2 * CODEC_PHRASE_MAX ? 2 * CODEC_PHRASE_MAX : n;
     uint8_t *bytes = all->mem->alloc(cap);
     if (!bytes) return NULL;
@@ -54,15 +54,25 @@ bool codecs_init(codecs *all, const mem *m, int zstd_level) {
     return true;
 }
 
+/* Frees the buffers of more than `keep` bytes. */
+static void free_buffers(codecs *all, size_t keep) {
+    codec_buffer *buffers[] = {&all->written, &all->moved, &all->decoded, &all->frame};
+    for (int i = 0; i < 4; i++) {
+        if (buffers[i]->cap <= keep) continue;
+        all->mem->free(buffers[i]->bytes);
+        *buffers[i] = (codec_buffer){NULL, 0};
+    }
+}
+
 void codecs_free(codecs *all) {
     for (int i = 1; i < CODECS_MAX; i++)
         if (all->place[i]) codec_free(all->mem, all->place[i]);
     ZSTD_freeCCtx(all->zstd_write);
     ZSTD_freeDCtx(all->zstd_read);
-    codec_buffer *buffers[] = {&all->written, &all->moved, &all->decoded, &all->frame};
-    for (int i = 0; i < 4; i++)
-        if (buffers[i]->bytes) all->mem->free(buffers[i]->bytes);
+    free_buffers(all, 0);
 }
+
+void codecs_trim(codecs *all) { free_buffers(all, BUFFER_KEEP); }
 
 uint32_t codecs_add(codecs *all, codec *c) {
     for (uint32_t i = 1; i < CODECS_MAX; i++) {
@@ -184,6 +194,10 @@ static bool encode_value(codecs *all, codec_buffer *room, const void *value, siz
     if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
     *out = (codec_value){dst, best, n};
     return true;
+}
+
+bool codec_is_giant(const void *src, size_t n) {
+    return n > CODEC_ZSTD_MAX + 1 && *(const uint8_t *)src == ESCAPE_RAW;
 }
 
 bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *out) {

@@ -99,6 +99,12 @@ bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out
 /* The same for a value that is stored already and only changes its codec. */
 bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *out);
 
+/* Whether an encoded value is one that any codec would have written just so: a giant, kept as it is. */
+bool codec_is_giant(const void *src, size_t n);
+
+/* Gives back the room that giants took in the table's buffers. */
+void codecs_trim(codecs *all);
+
 /* Decodes a value. The bytes are src's own or the table's, good until the next decoding.
  * NULL: out of memory, or no encoding. */
 const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, size_t n,

@@ -53,7 +53,8 @@ static void merge(lists *l, const uint64_t *weight, uint32_t n, unsigned len, bo
 static uint32_t packages_before(const uint8_t *package, uint32_t places) {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < places / 8; i++) sum += (uint32_t)__builtin_popcount(package[i]);
-    if (places % 8) sum += (uint32_t)__builtin_popcount(package[places / 8] & ((1u << places % 8) - 1));
+    if (places % 8)
+        sum += (uint32_t)__builtin_popcount(package[places / 8] & ((1u << places % 8) - 1));
     return sum;
 }
 

@@ -96,6 +96,7 @@ bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, si
                   size_t *len) {
     uint8_t tag = page_tags(p)[slot];
     if (page_is_member(tag)) {
+        if (*stem_len == CODEC_NO_ROOM) return false; /* the head's could not be read */
         *len = stem_join(bytes, *stem_len, tag);
         return true;
     }
@@ -347,8 +348,9 @@ static bool overwrite(map *m, bucket *b, const page_key *pk, const map_pos *pos,
     p = *at;
     if (!expiry_fits(r->code, r->base, page_base(p)) && p->flags & PAGE_EXPIRY)
         page_rebase(p, r->base);
-    page_set_code(p, pos->slot, r->code, r->base);
+    /* In this order: a value that shrinks may make the room for its expiry. */
     fill_payload(page_replace(p, pos->slot, s.len), pk, r, s.member);
+    page_set_code(p, pos->slot, r->code, r->base);
     map_trim(m, at);
     return true;
 }

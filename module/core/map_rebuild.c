@@ -64,6 +64,7 @@ static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_recor
     map_get_expiry(p, slot, r);
     if (!l) r->value = page_value(p, slot, &r->value_len);
     if (p->codec == m->codecs->current) return true;
+    if (l && codec_is_giant(large_value(l), l->value_len)) return true;
 
     map_pos pos = {.p = p, .slot = slot};
     size_t len;
@@ -81,7 +82,9 @@ static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_recor
 static bool pour_record(pouring *to, page *p, uint32_t slot, map_key *k) {
     map_record r;
     if (!record_of_slot(to->m, p, slot, k, &r)) return false;
-    int side = map_index(k->hash, to->buckets) != to->index[0];
+    /* A record that belongs to neither (its key is damaged) goes to the first. */
+    int side = to->index[0] != to->index[1] &&
+               map_index(k->hash, to->buckets) == to->index[1];
     if (map_place(to->m, &to->out[side], k, &r, NULL)) return true;
     if (r.large && r.large != page_large(p, slot)) to->m->codecs->mem->free(r.large);
     return false;

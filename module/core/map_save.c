@@ -15,12 +15,6 @@ size_t map_bucket_size(map *m, uint32_t index) {
     return bytes;
 }
 
-static bool forget_pointer(void *context, large **l) {
-    (void)context;
-    *l = NULL;
-    return true;
-}
-
 /* Calls `each` with every pointer to a large record, writing back what it leaves there. */
 static bool each_large(page *p, map_large_visitor *each, void *context) {
     for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
@@ -35,6 +29,15 @@ static bool each_large(page *p, map_large_visitor *each, void *context) {
     return true;
 }
 
+/* Clears the pointers in a copy of a page that ends at `end`. */
+static void forget_pointers(const page *p, uint8_t *end) {
+    for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
+        if (!page_large(p, slot)) continue;
+        size_t from_end = (size_t)((const uint8_t *)p + p->cap - page_payload(p, slot));
+        memset(end - from_end + 1, 0, sizeof(large *));
+    }
+}
+
 size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, index), &n);
@@ -42,13 +45,13 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
     *at++ = (uint8_t)n;
     *at++ = (uint8_t)(n >> 8);
     for (uint32_t i = 0; i < n; i++) {
-        page *p = pages[i], *copy = (page *)at;
+        page *p = pages[i];
         uint32_t front = page_front_bytes(p);
         memcpy(at, p, front);
         memcpy(at + front, (uint8_t *)p + p->cap - (p->used - front), p->used - front);
         memcpy(at, &p->used, sizeof p->used); /* cap = used */
-        if (p->flags & PAGE_LARGES) each_large(copy, forget_pointer, NULL);
         at += p->used;
+        forget_pointers(p, at);
     }
     return (size_t)(at - dst);
 }
@@ -62,6 +65,12 @@ static void count_page(map *m, const page *p) {
         m->totals.records++;
         m->totals.expiring += page_code(p, slot) != EXPIRY_NONE;
     }
+}
+
+static bool forget_pointer(void *context, large **l) {
+    (void)context;
+    *l = NULL;
+    return true;
 }
 
 static bool load_page(map *m, bucket *b, const uint8_t *src, size_t used, uint8_t place) {

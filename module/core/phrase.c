@@ -16,6 +16,9 @@
 
 static const uint8_t saved_magic[4] = {0xc9, 'p', 'h', 1};
 
+/* Below this a decoder's tables are to be small rather than fast. */
+#define FEW_PHRASES 4096
+
 #define CODE_SPACE (1u << PHRASE_CODE_MAX)
 #define END_SPACE  (1u << (PHRASE_CODE_MAX - PHRASE_END_BITS))
 
@@ -135,7 +138,7 @@ static size_t lay_out(phrase_dict *d, uint8_t *block) {
     d->entry = take(block, &at, d->n * sizeof *d->entry);
     d->code = take(block, &at, codes * sizeof *d->code);
     d->segment = take(block, &at, (2 * codes + d->contexts) * sizeof *d->segment);
-    d->first = take(block, &at, d->contexts * sizeof *d->first << PHRASE_FIRST_BITS);
+    d->first = take(block, &at, d->contexts * sizeof *d->first << d->first_bits);
     d->match.filter = take(block, &at, (size_t)1 << (64 - d->match.filter_shift));
     d->text = take(block, &at, d->text_len + PHRASE_TEXT_PAD);
     d->match.text = d->text;
@@ -144,7 +147,7 @@ static size_t lay_out(phrase_dict *d, uint8_t *block) {
 
 static unsigned filter_shift(uint32_t n) {
     unsigned bits = 10;
-    while (bits < 18 && (1u << bits) < 4 * n) bits++;
+    while (bits < 18 && (1u << bits) < 2 * n) bits++;
     return 64 - bits;
 }
 
@@ -168,8 +171,10 @@ static void add_group(phrase_dict *d, uint32_t g, uint32_t rank) {
     for (uint32_t place = 0; place < d->group_size[g]; place++, rank++) {
         unsigned len = (d->entry[rank] & 63) + 1;
         uint32_t offset = d->entry[rank] >> 6, payload = g << 16 | place;
-        if (len == 1) d->match.single[d->text[offset]] = payload;
-        else phrase_match_add(&d->match, offset, len, payload);
+        if (len == 1)
+            d->match.single[d->text[offset]] = payload;
+        else
+            phrase_match_add(&d->match, offset, len, payload);
     }
 }
 
@@ -223,10 +228,10 @@ static void fill_codes(phrase_dict *d, const phrase_plan *plan, uint32_t context
 
 static void fill_first(phrase_dict *d, uint32_t context) {
     const phrase_segment *segment = d->segment + context * (2 * d->groups + 1);
-    phrase_first *first = d->first + ((size_t)context << PHRASE_FIRST_BITS);
-    unsigned shift = PHRASE_CODE_MAX - PHRASE_FIRST_BITS;
+    phrase_first *first = d->first + ((size_t)context << d->first_bits);
+    unsigned shift = PHRASE_CODE_MAX - d->first_bits;
     uint32_t s = 0;
-    for (uint32_t i = 0; i < 1u << PHRASE_FIRST_BITS; i++) {
+    for (uint32_t i = 0; i < 1u << d->first_bits; i++) {
         while (segment[s].limit <= i << shift) s++;
         bool sure = segment[s].limit >= (i + 1) << shift;
         first[i] = sure ? (phrase_first){segment[s].rank, segment[s].class, segment[s].len}
@@ -244,6 +249,7 @@ static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *n
                      .text_len = needs->text_len};
     d.match.nslots = (plan->n - 256 + needs->markers) * 3 / 2 + 8;
     d.match.filter_shift = filter_shift(plan->n);
+    d.first_bits = plan->n < FEW_PHRASES ? 8 : 10;
     return d;
 }
 
@@ -266,7 +272,8 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
 
 /* Sorts the phrases and measures what they need; needs->host is to be freed with `order`. False:
  * out of memory (*order is NULL), or the phrases are wrong. */
-static bool sort_and_measure(const mem *m, const phrase_plan *plan, uint32_t **order, needs *needs) {
+static bool sort_and_measure(const mem *m, const phrase_plan *plan, uint32_t **order,
+                             needs *needs) {
     *order = m->alloc(2 * plan->n * sizeof **order);
     if (!*order) return false;
     needs->host = *order + plan->n;
@@ -301,11 +308,17 @@ size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const 
     return bytes;
 }
 
-void phrase_free(phrase_dict *d) { d->mem->free(d); }
+void phrase_free(phrase_dict *d) {
+    d->mem->free(d);
+}
 
-size_t phrase_bytes(const phrase_dict *d) { return d->mem->usable((void *)d); }
+size_t phrase_bytes(const phrase_dict *d) {
+    return d->mem->usable((void *)d);
+}
 
-double phrase_expected_ratio(const phrase_dict *d) { return d->ratio / 1e6; }
+double phrase_expected_ratio(const phrase_dict *d) {
+    return d->ratio / 1e6;
+}
 
 /* ---- saving and loading ---------------------------------------------------------------------- */
 

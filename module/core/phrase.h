@@ -42,7 +42,8 @@ typedef struct phrase_sample {
 /*
  * Learns a dictionary from `n` samples, which are only read. Up to 16 MB of samples are looked at.
  * `max_bytes` is what phrase_bytes() may be; it is exceeded only if it is below what the
- * smallest dictionary takes, about 16 KB. Equal samples give equal dictionaries. NULL: out of memory.
+ * smallest dictionary takes, about 12 KB. Equal samples give equal dictionaries. NULL: out of
+ * memory.
  */
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes);
 

@@ -68,11 +68,11 @@ static void first_classes(exchange *e) {
     uint8_t of_byte[256];
     memset(of_byte, (int)e->classes - 1, sizeof of_byte);
     for (uint32_t i = 0; i < x->n; i++) uses[x->text[x->at[i] + x->len[i] - 1u]] += x->count[i];
-    for (uint32_t class = 0; class < e->classes - 1; class++) {
+    for (uint32_t class = 0; class < e->classes - 1; class ++) {
         uint32_t top = 0;
         for (uint32_t b = 1; b < 256; b++)
             if (uses[b] > uses[top]) top = b;
-        of_byte[top] = (uint8_t)class;
+        of_byte[top] = (uint8_t) class;
         uses[top] = 0;
     }
     for (uint32_t i = 0; i < x->n; i++)
@@ -96,8 +96,10 @@ static void look_around(const exchange *e, uint32_t phrase, neighbours *a) {
         uint32_t before = e->tokens.list[at - 1];
         uint32_t after = at + 1 < e->tokens.n ? e->tokens.list[at + 1] : LEXICON_START;
         a->all_before++;
-        if (before == phrase) a->self++;
-        else a->before[context(e, before)]++;
+        if (before == phrase)
+            a->self++;
+        else
+            a->before[context(e, before)]++;
         if (after == LEXICON_START) continue;
         a->all_after++;
         if (after != phrase) a->after[e->class_of[after]]++;
@@ -129,7 +131,8 @@ static float gain(const exchange *e, uint32_t class, const neighbours *a) {
         uint32_t c = a->used_after[i];
         if (c != class) sum += growth(e, e->cell[class][c], a->after[c]);
     }
-    return sum - growth(e, e->row[class], a->all_after) - growth(e, e->column[class], a->all_before);
+    return sum - growth(e, e->row[class], a->all_after) -
+           growth(e, e->column[class], a->all_before);
 }
 
 /* Returns how many phrases changed their class. */
@@ -142,7 +145,7 @@ static uint32_t exchange_round(exchange *e) {
         look_around(e, phrase, &a);
         move(e, old, &a, -1);
         float best_gain = gain(e, old, &a);
-        for (uint32_t class = 0; class < e->classes; class++) {
+        for (uint32_t class = 0; class < e->classes; class ++) {
             float g = class == old ? best_gain : gain(e, class, &a);
             if (g > best_gain) {
                 best_gain = g;

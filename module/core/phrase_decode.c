@@ -1,7 +1,7 @@
 /*
  * phrase_decode.c: codes to their record. The format is in phrase_encode.c.
  *
- * A code's first 10 bits tell its length and its phrase's class mostly; only then are segments
+ * A code's first 8 or 10 bits tell its length and its phrase's class mostly; only then are segments
  * searched. So one load from a small table lies between a code and the next one, and the processor
  * fetches phrases while it is ahead with codes.
  */
@@ -12,14 +12,16 @@
 typedef struct reader {
     const phrase_dict *d;
     const uint8_t *bytes;
-    uint64_t word;   /* the next bits, highest first */
-    uint64_t last;   /* the encoding's last 8 bytes (or all, then ones), inverted */
-    size_t at;       /* bits read */
-    size_t last_at;  /* where in the encoding `last` begins, bits */
+    uint64_t word;  /* the next bits, highest first */
+    uint64_t last;  /* the encoding's last 8 bytes (or all, then ones), inverted */
+    size_t at;      /* bits read */
+    size_t last_at; /* where in the encoding `last` begins, bits */
     uint32_t context;
 } reader;
 
-static inline uint64_t load_big(const uint8_t *p) { return __builtin_bswap64(phrase_load64(p)); }
+static inline uint64_t load_big(const uint8_t *p) {
+    return __builtin_bswap64(phrase_load64(p));
+}
 
 /* Fewer than 8 bytes, highest first, then ones. */
 static uint64_t load_short(const uint8_t *p, size_t n) {
@@ -46,18 +48,20 @@ static inline void refill(reader *r) {
     }
 }
 
-static phrase_first search(const reader *r, uint32_t segment) {
-    const phrase_segment *s = r->d->segment + r->context * (2 * r->d->groups + 1) + segment;
-    while (r->word >> (64 - PHRASE_CODE_MAX) >= s->limit) s++;
+/* By value: a reader whose address is taken would not stay in registers. */
+static phrase_first search(const phrase_dict *d, uint32_t context, uint32_t code,
+                           uint32_t segment) {
+    const phrase_segment *s = d->segment + context * (2 * d->groups + 1) + segment;
+    while (code >= s->limit) s++;
     return (phrase_first){s->rank, s->class, s->len};
 }
 
 /* The rank of the next code, or END. */
 static inline uint32_t next_rank(reader *r) {
     phrase_first f =
-        r->d->first[(r->context << PHRASE_FIRST_BITS) + (r->word >> (64 - PHRASE_FIRST_BITS))];
+        r->d->first[(r->context << r->d->first_bits) + (r->word >> (64 - r->d->first_bits))];
     if (f.len == 0) {
-        f = search(r, f.rank);
+        f = search(r->d, r->context, (uint32_t)(r->word >> (64 - PHRASE_CODE_MAX)), f.rank);
         if (f.len == 0) return END;
     }
     uint32_t rank = (f.rank + (uint32_t)(r->word >> (64 - f.len))) & 0xffff;
@@ -83,7 +87,9 @@ static inline size_t copy(const phrase_dict *d, uint32_t rank, uint8_t *to, size
 }
 
 /* The end is where less than a byte of ones is left. */
-static inline bool is_end(const reader *r, size_t n) { return r->at + 8 > n * 8; }
+static inline bool is_end(const reader *r, size_t n) {
+    return r->at + 8 > n * 8;
+}
 
 size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
     uint8_t *to = dst;
@@ -109,7 +115,6 @@ size_t phrase_decoded_len(const phrase_dict *d, const void *src, size_t n) {
     if (n == 0) return 0;
     if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
     reader r = open_reader(d, src, n);
-    for (refill(&r); (rank = next_rank(&r)) != END; refill(&r))
-        len += (d->entry[rank] & 63) + 1;
+    for (refill(&r); (rank = next_rank(&r)) != END; refill(&r)) len += (d->entry[rank] & 63) + 1;
     return is_end(&r, n) ? len : PHRASE_CORRUPT;
 }

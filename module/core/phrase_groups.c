@@ -19,9 +19,9 @@ typedef struct grouping {
     const lexicon *x;
     const uint8_t *class_of; /* by number of phrase */
     uint32_t classes, groups;
-    uint64_t *key;          /* [n] by rank: [class][falling count][number of phrase] */
-    uint16_t *group_of;     /* by number of phrase */
-    const uint8_t **text;   /* [n] by rank */
+    uint64_t *key;        /* [n] by rank: [class][falling count][number of phrase] */
+    uint16_t *group_of;   /* by number of phrase */
+    const uint8_t **text; /* [n] by rank */
     uint8_t *len, *symbol_len;
     uint64_t *weight;
     uint32_t group_size[PHRASE_GROUPS_MAX];
@@ -67,7 +67,7 @@ static uint32_t count_groups(grouping *g, float steps) {
         int level = (int)(steps * log2f((float)g->x->count[phrase] * 1.4f + 1));
         if (i == 0 || class != class_before || level != level_before) {
             if (groups == PHRASE_GROUPS_MAX) return groups + 1;
-            g->group_class[groups] = (uint8_t)class;
+            g->group_class[groups] = (uint8_t) class;
             g->group_size[groups++] = 0;
         }
         g->group_size[groups - 1]++;
@@ -99,7 +99,8 @@ static double probability(const grouping *g, uint32_t context, uint32_t group) {
     double of_class = (g->all_class[class] + 1) / (g->all + g->classes);
     of_class = (g->seen_class[context][class] + PRIOR_OF_CLASS * of_class) /
                (g->seen_context[context] + PRIOR_OF_CLASS);
-    double of_group = (g->all_group[group] + 0.5 * g->group_size[group]) / (g->all_class[class] + 1);
+    double of_group =
+        (g->all_group[group] + 0.5 * g->group_size[group]) / (g->all_class[class] + 1);
     return (g->seen[context][group] + PRIOR_OF_GROUP * of_class * of_group) /
            (g->seen_context[context] + PRIOR_OF_GROUP) / g->group_size[group];
 }

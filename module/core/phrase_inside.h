@@ -25,7 +25,6 @@
 #define PHRASE_CONTEXTS_MAX 33
 #define PHRASE_CODE_MAX     24 /* bits */
 #define PHRASE_END_BITS     7  /* this many ones begin no code: the end, or escapes of the caller */
-#define PHRASE_FIRST_BITS   10
 
 /* The codes of a group in a context, modulo 2^24: the phrase at a place below `shorter` has the
  * code `code` + place, of `len` bits; the others `code_longer` + place, one bit longer. */
@@ -53,13 +52,14 @@ typedef struct phrase_first {
 struct phrase_dict {
     const mem *mem;
     uint32_t n, groups, contexts, text_len;
-    uint32_t ratio; /* encoded / raw bytes of the samples, in millionths */
+    uint32_t ratio;          /* encoded / raw bytes of the samples, in millionths */
     phrase_matcher match;    /* payload: group << 16 | place in the group */
     uint32_t *entry;         /* [n] offset in text << 6 | length - 1 */
     uint8_t *text;           /* a phrase that begins another one shares its bytes */
     phrase_code *code;       /* [contexts][groups] */
     phrase_segment *segment; /* [contexts][2 * groups + 1], the last is the end's */
-    phrase_first *first;     /* [contexts][1 << PHRASE_FIRST_BITS] */
+    phrase_first *first;     /* [contexts][1 << first_bits] */
+    unsigned first_bits;
     uint32_t group_size[PHRASE_GROUPS_MAX];
     uint8_t class_of[PHRASE_GROUPS_MAX];
 };

@@ -40,8 +40,10 @@ static void empty_matcher(lexicon *x) {
 
 /* Makes the phrase of number i, whose text is there, known to the matcher. */
 static void make_known(lexicon *x, uint32_t i) {
-    if (x->len[i] == 1) x->match.single[x->text[x->at[i]]] = i;
-    else x->slots_used += phrase_match_add(&x->match, x->at[i], x->len[i], i);
+    if (x->len[i] == 1)
+        x->match.single[x->text[x->at[i]]] = i;
+    else
+        x->slots_used += phrase_match_add(&x->match, x->at[i], x->len[i], i);
 }
 
 /* Adds the phrase `a` followed by `b`, if there is room: returns its number, else b's. */
@@ -158,7 +160,8 @@ size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t
     return n;
 }
 
-/* ---- weeding out ------------------------------------------------------------------------------ */
+/* ---- weeding out ------------------------------------------------------------------------------
+ */
 
 /* Bits that a phrase saves in the sample, against writing its bytes with other phrases. */
 static float saves(const lexicon *x, uint32_t i, float tokens) {
@@ -180,8 +183,10 @@ static float limit_of(const float *value, uint32_t n, uint32_t most) {
         float middle = sqrtf((low + 1) * (high + 1)) - 1;
         uint32_t above = 0;
         for (uint32_t j = 0; j < n; j++) above += value[j] > middle;
-        if (above > most) low = middle;
-        else high = middle;
+        if (above > most)
+            low = middle;
+        else
+            high = middle;
     }
     return high;
 }

@@ -37,10 +37,10 @@
 #define PHRASE_TEXT_PAD    64         /* readable bytes after the text's last */
 #define PHRASE_PAYLOAD_MAX (1u << 24)
 
-#define MATCH_LONGER     0x80u
+#define MATCH_LONGER      0x80u
 #define MATCH_FILTER_HASH 0x9e3779b97f4a7c15u
-#define MATCH_MARKER_LEN 9 /* stands for a length in a marker's hash */
-#define MATCH_TIERS      (PHRASE_LEN_MAX / 8)
+#define MATCH_MARKER_LEN  9 /* stands for a length in a marker's hash */
+#define MATCH_TIERS       (PHRASE_LEN_MAX / 8)
 
 typedef struct phrase_matcher {
     uint64_t *slots;
@@ -66,7 +66,9 @@ static inline uint64_t phrase_load64(const uint8_t *p) {
     return w;
 }
 
-static inline uint64_t match_mask(unsigned len) { return ~(uint64_t)0 >> (64 - 8 * len); }
+static inline uint64_t match_mask(unsigned len) {
+    return ~(uint64_t)0 >> (64 - 8 * len);
+}
 
 /* Hash of `len` bytes (the rest of `word` is 0) that come after the bytes of hash `before`. */
 static inline uint64_t match_hash(uint64_t before, uint64_t word, unsigned len) {
@@ -82,7 +84,9 @@ static inline unsigned match_filter(const phrase_matcher *t, uint64_t word, unsi
 static inline uint32_t match_home(const phrase_matcher *t, uint64_t hash) {
     return (uint32_t)((hash >> 32) * t->nslots >> 32);
 }
-static inline uint64_t match_print(uint64_t hash) { return (hash >> 28 & 0x3ffff) | 1; }
+static inline uint64_t match_print(uint64_t hash) {
+    return (hash >> 28 & 0x3ffff) | 1;
+}
 
 /* Slots hold [fingerprint:18][payload:24][offset:22]. */
 static inline uint32_t match_payload(uint64_t slot) {

@@ -7,16 +7,22 @@
  *                          +--> test  --> which dictionary is better, and how good is it?
  *
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
- * where rare pairs come again; keys full of random digits want phrases that all are frequent. The
- * test samples, one in 32, which were not learned from, decide.
+ * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
+ * more and more is asked for, until the test samples, one in 32, which were not learned from, get
+ * longer.
  */
 #include "phrase_learn.h"
 
-#define SAMPLE_MAX (16u << 20) /* bytes */
-#define TOKENS_MAX (4u << 20)
-#define TEST_SHARE 32
-#define OFTEN_RARE 2
-#define OFTEN_MANY 16
+#define SAMPLE_MAX     (16u << 20) /* bytes */
+#define TOKENS_MAX     (4u << 20)
+#define TEST_SHARE     32
+#define OFTEN_RARE     2
+#define OFTEN_MORE     16
+#define OFTEN_STEP     8
+#define OFTEN_MOST     128
+#define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
+/* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
+#define SMALLER_IS_WORTH 200
 /* A sample makes about as many phrases as there may be at most if a pair must be seen once more
  * for each so many bytes. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
@@ -68,7 +74,15 @@ static sample_set split(sample_set *set, uint32_t share) {
     return front;
 }
 
-/* ---- learning ---------------------------------------------------------------------------------- */
+/* The front of a set, at least `bytes` long if the set is. */
+static sample_set front(const sample_set *set, size_t bytes) {
+    sample_set some = {.list = set->list};
+    while (some.n < set->n && some.bytes < bytes) some.bytes += set->list[some.n++].len;
+    return some;
+}
+
+/* ---- learning ----------------------------------------------------------------------------------
+ */
 
 static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
     return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1);
@@ -111,8 +125,7 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const limits *lim
                           uint32_t often) {
     lexicon x;
     phrase_dict *d = NULL;
-    if (lexicon_init(&x, m, set->bytes) && lexicon_grow(&x, set, often) &&
-        shrink(&x, set, limits))
+    if (lexicon_init(&x, m, set->bytes) && lexicon_grow(&x, set, often) && shrink(&x, set, limits))
         d = make_dict(&x, set, limits);
     lexicon_free(&x);
     return d;
@@ -151,17 +164,17 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
     shuffle(list, n);
     sample_set set = cut(list, n), test = set;
     if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
-    uint32_t rare = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
-    phrase_dict *a = learn_and_rate(m, &set, &test, &limits, rare);
-    if (!a) return NULL;
-    phrase_dict *b = learn_and_rate(m, &set, &test, &limits, OFTEN_MANY);
-    if (!b) {
-        phrase_free(a);
-        return NULL;
+    uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
+    phrase_dict *best = learn_and_rate(m, &set, &test, &limits, often);
+    sample_set some = front(&set, FREQUENT_BYTES);
+    for (often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
+        phrase_dict *d = learn_and_rate(m, &some, &test, &limits, often);
+        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
+        phrase_free(worse ? d : best);
+        if (worse) break;
+        best = d; /* NULL: out of memory */
     }
-    bool second = b->ratio < a->ratio;
-    phrase_free(second ? a : b);
-    return second ? b : a;
+    return best;
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes) {

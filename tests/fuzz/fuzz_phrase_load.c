@@ -3,8 +3,8 @@
  *
  *      [length of the saved dictionary, 2 bytes][saved dictionary][encoding ...]
  *
- * Random bytes are hardly ever a dictionary, so with an odd length the saved dictionary is a valid one
- * in which the bytes are written over: [place, 2 bytes][byte] each.
+ * Random bytes are hardly ever a dictionary, so with an odd length the saved dictionary is a valid
+ * one in which the bytes are written over: [place, 2 bytes][byte] each.
  */
 #include "../../module/core/phrase.h"
 

@@ -15,7 +15,8 @@ static void check(const phrase_dict *d, const phrase_dict *copy, const void *byt
     if (len == PHRASE_NO_ROOM || (len > 0 && encoded[0] >= 0xfe)) abort();
     if (phrase_decoded_len(copy, encoded, len) != n) abort();
     if (phrase_decode(copy, encoded, len, back, n) != n || memcmp(back, bytes, n) != 0) abort();
-    if (len > 0 && phrase_encode(copy, bytes, n, back, len - 1 < n ? len - 1 : n) != PHRASE_NO_ROOM &&
+    if (len > 0 &&
+        phrase_encode(copy, bytes, n, back, len - 1 < n ? len - 1 : n) != PHRASE_NO_ROOM &&
         len - 1 < n)
         abort();
     free(encoded);

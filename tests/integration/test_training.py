@@ -213,6 +213,7 @@ def test_info_and_stats_agree(own_server):
     with own_server({"ckv.train-after": "64kb"}).client() as r:
         load(r, texts(3000), ttl=1000)
         load(r, texts(3000), first=3000)
+        r.execute_command("CKV", "TRAIN")
         r.execute_command("CKV", "OPTIMIZE")
         fields = info(r)
         stats = r.execute_command("CKV", "STATS")
@@ -221,6 +222,7 @@ def test_info_and_stats_agree(own_server):
                     "bytes_per_record", "compression_ratio", "dictionaries", "dictionary_bytes",
                     "dictionary_age_seconds", "trainings", "pages_to_reencode", "expired_records", "maps",
                     "buckets", "pages"]
+        assert list(fields) == list(stats)
         assert set(expected) <= set(fields)
         assert set(expected) <= set(stats)
         for field in ("records", "records_with_expiry", "raw_key_bytes", "raw_value_bytes", "maps", "buckets"):

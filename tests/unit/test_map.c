@@ -51,21 +51,26 @@ static size_t random_len(void) {
     }
 }
 
-static void put(map *m, int i) {
+/* Writes record i as the model has it. */
+static void put_expected(map *m, int i) {
     static uint8_t value[100000];
     char key[2000];
     map_key k;
     map_pos pos;
-    expected *e = &model[i];
-    *e = (expected){true, random_len(), (uint8_t)test_random(), 0};
-    if (test_random() % 2) e->ttl = 1000 + (int64_t)(test_random() % 100000000);
-    size_t key_len = make_key(key, i), len = make_value(value, e);
-    map_key_init(m, &k, key, key_len);
+    codec_value encoded;
+    const expected *e = &model[i];
+    size_t len = make_value(value, e);
+    map_key_init(m, &k, key, make_key(key, i));
     bool found = map_find(m, &k, &pos);
     uint16_t code = e->ttl ? expiry_code(now_ms + e->ttl, now_ms) : EXPIRY_NONE;
-    codec_value encoded;
     CHECK(codec_encode_new(m->codecs, value, len, &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, code, expiry_ticks(now_ms)));
+}
+
+static void put(map *m, int i) {
+    model[i] = (expected){true, random_len(), (uint8_t)test_random(), 0};
+    if (test_random() % 2) model[i].ttl = 1000 + (int64_t)(test_random() % 100000000);
+    put_expected(m, i);
 }
 
 static void check_one(map *m, int i) {
@@ -109,6 +114,24 @@ static void new_ttl(map *m, int i) {
     CHECK(map_set_expiry(m, &k, &pos, code, expiry_ticks(now_ms)));
 }
 
+/* Tight pages: a value that shrinks and gets the first expiry of its page. */
+static void shrink_into_expiry(codecs *all) {
+    for (int records = 1; records < 12; records++) {
+        for (size_t shorter = 0; shorter < 20; shorter++) {
+            map *m = map_new(all, secret);
+            for (int i = 0; i < records; i++) model[i] = (expected){true, 30, (uint8_t)i, 0};
+            for (int i = 0; i < records; i++) put_expected(m, i);
+            int last = records - 1;
+            model[last] = (expected){true, 30 - shorter, 99, 5000};
+            put_expected(m, last);
+            for (int i = 0; i < records; i++) check_one(m, i);
+            CHECK(map_sane(m));
+            map_free(m);
+        }
+    }
+    memset(model, 0, sizeof model);
+}
+
 static bool count_visit(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
     (void)key, (void)len, (void)pos;
     ++*(uint64_t *)context;
@@ -128,6 +151,7 @@ static void check_all(map *m) {
 int main(void) {
     codecs all;
     CHECK(codecs_init(&all, &mem_libc, 3));
+    shrink_into_expiry(&all);
     map *m = map_new(&all, secret);
     CHECK(m && map_sane(m));
     for (int round = 0; round < 6; round++) {

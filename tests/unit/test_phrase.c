@@ -1,4 +1,5 @@
-/* test_phrase.c: everything comes back, nothing else is accepted, memory running out is survived. */
+/* test_phrase.c: everything comes back, nothing else is accepted, memory running out is survived.
+ */
 #include "../../module/core/phrase.h"
 
 #include <stdbool.h>
@@ -57,7 +58,8 @@ static void make_records(void) {
                                  "value ", "server ", "http://",   "www.",        "example.org/"};
     for (uint32_t i = 0; i < RECORDS; i++) {
         int n = 0;
-        if (i % 4 == 0) n = sprintf(text[i], "user:%08u:profile", rnd(100000000));
+        if (i % 4 == 0)
+            n = sprintf(text[i], "user:%08u:profile", rnd(100000000));
         else
             for (uint32_t w = 1 + rnd(6); w > 0; w--)
                 n += sprintf(text[i] + n, "%s%c", word[rnd(10)], 'a' + rnd(26));
@@ -65,7 +67,8 @@ static void make_records(void) {
     }
 }
 
-/* ---- tests -------------------------------------------------------------------------------------- */
+/* ---- tests --------------------------------------------------------------------------------------
+ */
 
 /* Encodes, decodes and compares, with buffers of exactly the size that is needed. */
 static size_t round_trip(const phrase_dict *d, const void *bytes, size_t n) {
@@ -126,8 +129,10 @@ static void test_garbage(const phrase_dict *d) {
         for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)rnd(256);
         size_t len = phrase_decoded_len(d, bytes, n), cap = rnd(sizeof out);
         size_t got = phrase_decode(d, bytes, n, out, cap);
-        if (len == PHRASE_CORRUPT) CHECK(got == PHRASE_CORRUPT || got == PHRASE_NO_ROOM);
-        else CHECK(got == (len <= cap ? len : PHRASE_NO_ROOM));
+        if (len == PHRASE_CORRUPT)
+            CHECK(got == PHRASE_CORRUPT || got == PHRASE_NO_ROOM);
+        else
+            CHECK(got == (len <= cap ? len : PHRASE_NO_ROOM));
     }
 }
 

@@ -1,0 +1,83 @@
+"""The examples of docs/commands.md and of the README, typed into redis-cli in the order in which they stand there."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from server import BINARY, ROOT
+
+
+def read(name):
+    with open(os.path.join(ROOT, name)) as f:
+        return f.read()
+
+
+def examples(text):
+    """(command line, lines that must come back) of each "> command" in an indented block."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("    > "):
+            found.append((line[6:], []))
+        elif line.startswith("    ") and found and not line.startswith("     "):
+            found[-1][1].append(line[4:])
+    return found
+
+
+@pytest.fixture
+def cli(shared):
+    beside = os.path.join(os.path.dirname(shutil.which(BINARY) or ""), "redis-cli")
+    program = beside if os.path.exists(beside) else "redis-cli"
+
+    def run(line):
+        done = subprocess.run([program, "-p", str(shared.port), "--no-raw"], input=line + "\n", text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+        return done.stdout.strip("\n").splitlines()
+
+    return run
+
+
+def test_examples_of_the_commands(cli):
+    text = read("docs/commands.md")
+    # A syntax block is indented too; examples are what starts with "> ".
+    blocks = re.findall(r"(?:^    > .*\n(?:^    .*\n)*)+", text, flags=re.M)
+    checked = 0
+    for line, expected in examples("".join(blocks)):
+        got = cli(line)
+        if line.startswith(("CTTL", "CPTTL")):
+            got, expected = ([re.sub(r"\d+", "N", x) for x in lines] for lines in (got, expected))
+        assert got == expected, line
+        checked += 1
+    assert checked > 10
+
+
+def test_commands_of_the_readme(cli):
+    block = re.search(r"Then, in `redis-cli`:\n\n((?:    .*\n)+)", read("README.md")).group(1)
+    for line in block.splitlines():
+        assert not any("ERR" in answer for answer in cli(line.strip())), line
+
+
+def test_every_command_is_documented(r):
+    """What COMMAND lists of the module and what the page has a heading for are the same."""
+    text = read("docs/commands.md")
+    ours = {c[0].decode().upper() for c in r.execute_command("COMMAND") if b"module" in map(bytes.lower, c[2])}
+    headings = {word.strip("` ,") for line in re.findall(r"^## (.*)$", text, flags=re.M) for word in line.split(",")}
+    documented = {h.split()[0] for h in headings if h.startswith("C")}
+    assert ours == documented
+
+
+def test_every_figure_is_documented(r):
+    text = read("docs/commands.md")
+    fields = r.execute_command("INFO", "ckv")
+    for name in fields:
+        if name.startswith("ckv_"):
+            assert f"`{name.removeprefix('ckv_')}`" in text, name
+
+
+def test_every_setting_is_documented(r):
+    text = read("docs/configuration.md")
+    found = r.execute_command("CONFIG", "GET", "ckv.*")
+    for name in found[::2]:
+        assert f"## {name.decode()}" in text
