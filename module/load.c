@@ -44,12 +44,11 @@ static bool start_core(void) {
 
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
                                                               RedisModuleString **argv, int argc) {
-    (void)argv;
     if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     if (argc > 0) {
-        ckv_log("warning", "the module takes no arguments; its settings are ckv.<name> of the "
-                "configuration");
+        ckv_log("warning", "unknown argument '%.128s': the settings are ckv.<name> of the "
+                "configuration", RedisModule_StringPtrLen(argv[0], NULL));
         return REDISMODULE_ERR;
     }
     RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
