@@ -12,15 +12,22 @@
 #define SAMPLE_MAX     (16u << 20) /* bytes of values */
 #define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
 #define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
+/* Of values longer than this only some are taken, so that where short and long ones are stored together
+ * the short ones are not lost among them. Bytes. */
+#define LONG_VALUE 256
 #define GROWN          4           /* times the data, since the last sample was taken */
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
 #define CODEC_SHARE(n)  ((n) / 33)
-/* Drift is judged when this much has been written with a codec, and a training then is worth it
- * only if at least this much has. Bytes. */
-#define DRIFT_BASELINE (2u << 20)
+/* What is written compresses worse than the codec's own figure by this: it was not made for it. */
+#define DRIFTED 1.1
+/* But so much has been written since the last sample, that the next one will tell more: at least
+ * this many bytes, and at least 1 in this of the data. */
 #define DRIFT_WRITTEN  (8u << 20)
-#define DRIFTED        1.1
+#define DRIFT_SHARE(n) ((n) / 4)
+/* Data that has grown by a quarter is worth a training when nothing is written for a while. */
+#define GROWN_QUIETLY(n) ((n) + (n) / 4)
+#define QUIET_MS         3000
 
 /* Strings, one after the other, that grow into an array of samples. */
 typedef struct collection {
@@ -32,7 +39,7 @@ typedef struct collection {
 static struct {
     bool sampling;
     maps_cursor cursor;
-    uint64_t chance; /* that a bucket is sampled, of 2^32 */
+    uint64_t chance; /* that a bucket is sampled, of EVER */
     uint64_t random;
     collection keys, values;
     uint8_t last_stem[64];
@@ -47,8 +54,11 @@ static atomic_bool learning;
 static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
 static atomic_bool finished;     /* the thread is done, with or without a codec */
 
-/* Of the current codec: encoded / raw of the first writes, and raw bytes written in all. */
-static double baseline;
+/* When the server was last seen to have written something, and how much it had by then. */
+static struct {
+    uint64_t written;
+    int64_t at_ms;
+} last_write;
 
 void train_start(void) {
     maps_cursor_register(&job.cursor);
@@ -92,14 +102,8 @@ static void collect_key(const uint8_t *key, size_t len) {
     if (stem_len <= sizeof job.last_stem) memcpy(job.last_stem, key, stem_len);
 }
 
-static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
-    collect_key(key, key_len);
-    size_t len;
-    const uint8_t *value = map_value(context, pos, &len);
-    if (value && len > 0) collect(&job.values, value, len < RECORD_MAX ? len : RECORD_MAX);
-    return job.values.used < SAMPLE_MAX;
-}
-
+/* Random numbers below EVER. */
+#define EVER (1ULL << 32)
 static uint64_t next_random(void) {
     job.random ^= job.random << 13;
     job.random ^= job.random >> 7;
@@ -107,12 +111,24 @@ static uint64_t next_random(void) {
     return job.random >> 32;
 }
 
+static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    collect_key(key, key_len);
+    size_t len;
+    const uint8_t *value = map_value(context, pos, &len);
+    bool taken = value && len > 0 && (len <= LONG_VALUE || next_random() < EVER * LONG_VALUE / len);
+    if (taken) collect(&job.values, value, len < RECORD_MAX ? len : RECORD_MAX);
+    return job.values.used < SAMPLE_MAX;
+}
+
 static void start_sampling(void) {
     maps_sum sum = maps_add_up(-1);
     uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
     job.sampling = true;
     job.data_bytes = raw;
-    job.chance = raw <= SAMPLE_MAX ? 1ULL << 32 : ((uint64_t)SAMPLE_MAX << 32) / raw;
+    /* What will be taken, at most; twice as many buckets, for it may be less. */
+    uint64_t taken = sum.totals.records * LONG_VALUE;
+    if (taken > sum.totals.value_bytes) taken = sum.totals.value_bytes;
+    job.chance = taken <= 2 * SAMPLE_MAX ? EVER : EVER / taken * SAMPLE_MAX * 2;
     job.level = (int)ckv.config.compression_level;
     job.max_bytes = CODEC_SHARE(raw);
     if (job.max_bytes < CODEC_BYTES_MIN) job.max_bytes = CODEC_BYTES_MIN;
@@ -180,7 +196,6 @@ static bool install(void) {
     }
     ckv.codecs.current = (uint8_t)place;
     ckv.codecs.recent_raw = ckv.codecs.recent_encoded = ckv.codecs.written_bytes = 0;
-    baseline = 0;
     ckv.stats.trainings++;
     ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
             (double)c->data_bytes / 1e6, c->bytes / 1024);
@@ -190,20 +205,32 @@ static bool install(void) {
 
 /* ---- when ------------------------------------------------------------------------------------- */
 
-static bool drifted(void) {
+static bool drifted(const codec *current) {
     const codecs *all = &ckv.codecs;
-    if (all->current == CODEC_RAW || all->written_bytes < DRIFT_BASELINE) return false;
-    double ratio = (double)all->recent_encoded / (double)all->recent_raw;
-    if (baseline == 0) baseline = ratio;
-    return all->written_bytes >= DRIFT_WRITTEN && ratio > baseline * DRIFTED;
+    if (all->written_bytes < DRIFT_WRITTEN ||
+        all->written_bytes < DRIFT_SHARE(current->data_bytes))
+        return false;
+    return (double)all->recent_encoded > (double)all->recent_raw * current->ratio * DRIFTED;
+}
+
+static bool quiet(void) {
+    int64_t now_ms = ckv_now_ms();
+    if (last_write.written != ckv.codecs.written_bytes) {
+        last_write.written = ckv.codecs.written_bytes;
+        last_write.at_ms = now_ms;
+    }
+    return now_ms - last_write.at_ms >= QUIET_MS;
 }
 
 static bool due(void) {
     maps_sum sum = maps_add_up(-1);
     uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
+    bool at_rest = quiet();
     if (raw < (uint64_t)ckv.config.train_after) return false;
+    if (ckv.codecs.current == CODEC_RAW) return true;
     const codec *current = ckv.codecs.place[ckv.codecs.current];
-    return ckv.codecs.current == CODEC_RAW || raw >= GROWN * current->data_bytes || drifted();
+    return raw >= GROWN * current->data_bytes || drifted(current) ||
+           (at_rest && raw >= GROWN_QUIETLY(current->data_bytes));
 }
 
 bool train_step(uint64_t deadline_us) {

@@ -6,8 +6,8 @@
  *              in slices    thread
  *
  * Nothing is learned from the first megabyte of data (ckv.train-after); then again whenever the data
- * has grown fourfold, and when what is written compresses more than 10% worse than the codec
- * did when it was learned.
+ * has grown fourfold, or by a quarter and nothing is written for a while, and when what is written
+ * compresses more than 10% worse than the codec promised when it was learned.
  */
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H

@@ -58,6 +58,7 @@ class Server:
         self.module = module
         self.binary = binary or BINARY
         self.dir = tempfile.mkdtemp(prefix="ckv-test-")
+        self._remove = weakref.finalize(self, shutil.rmtree, self.dir, ignore_errors=True)
         self.port = None
         self.process = None
         self._log_start = 0
@@ -161,7 +162,7 @@ class Server:
             self.stop()
         finally:
             self.kill()
-            shutil.rmtree(self.dir, ignore_errors=True)
+            self._remove()
             _servers.discard(self)
 
     def __enter__(self):
@@ -231,4 +232,4 @@ def running():
 def _end_all():
     for server in list(_servers):
         server.kill()
-        shutil.rmtree(server.dir, ignore_errors=True)
+        server._remove()

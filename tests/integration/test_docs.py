@@ -62,7 +62,8 @@ def test_commands_of_the_readme(cli):
 def test_every_command_is_documented(r):
     """What COMMAND lists of the module and what the page has a heading for are the same."""
     text = read("docs/commands.md")
-    ours = {c[0].decode().upper() for c in r.execute_command("COMMAND") if b"module" in map(bytes.lower, c[2])}
+    listed = r.execute_command("COMMAND", "LIST", "FILTERBY", "MODULE", "ckv")
+    ours = {name.decode().upper() for name in listed if b"|" not in name}
     headings = {word.strip("` ,") for line in re.findall(r"^## (.*)$", text, flags=re.M) for word in line.split(",")}
     documented = {h.split()[0] for h in headings if h.startswith("C")}
     assert ours == documented

@@ -148,27 +148,33 @@ static void check_all(map *m) {
     CHECK(there == m->totals.records && seen == there);
 }
 
+/* Random traffic over the first `keys` keys; every invariant is checked after every `often` steps. */
+static void traffic(map *m, int keys, int steps, int often) {
+    for (int round = 0; round < 4; round++) {
+        int deletes = round % 2 ? 8 : 2;
+        for (int step = 0; step < steps; step++) {
+            int i = (int)(test_random() % (uint64_t)keys), what = (int)(test_random() % 12);
+            if (what < deletes) delete(m, i);
+            else if (what == 11) new_ttl(m, i);
+            else put(m, i);
+            if (step % often == 0) CHECK(map_sane(m));
+            check_one(m, i);
+        }
+        check_all(m);
+        CHECK(map_sane(m));
+    }
+    for (int i = 0; i < keys; i++) delete(m, i);
+    CHECK(map_sane(m) && m->totals.records == 0 && m->totals.page_bytes == 0 && m->buckets == 1);
+}
+
 int main(void) {
     codecs all;
     CHECK(codecs_init(&all, &mem_libc, 3));
     shrink_into_expiry(&all);
     map *m = map_new(&all, secret);
     CHECK(m && map_sane(m));
-    for (int round = 0; round < 6; round++) {
-        int deletes = round % 2 ? 8 : 2;
-        for (int step = 0; step < 6000; step++) {
-            int i = (int)(test_random() % KEYS), what = (int)(test_random() % 12);
-            if (what < deletes) delete(m, i);
-            else if (what == 11) new_ttl(m, i);
-            else put(m, i);
-            if (step % 500 == 0) CHECK(map_sane(m));
-            check_one(m, i);
-        }
-        check_all(m);
-        CHECK(map_sane(m));
-    }
-    for (int i = 0; i < KEYS; i++) delete(m, i);
-    CHECK(map_sane(m) && m->totals.records == 0 && m->totals.page_bytes == 0 && m->buckets == 1);
+    traffic(m, 300, 2000, 1);
+    traffic(m, KEYS, 8000, 500);
     map_free(m);
     codecs_free(&all);
     return test_report("map");
