@@ -8,6 +8,7 @@ PREFIX       = /usr
 PORT         = 6379
 N            =
 DATA         =
+DATA_DIR     = ../shared/data
 FUZZ_SECONDS = 60
 PYTEST_ARGS  =
 
@@ -131,8 +132,9 @@ bench-throughput: build/ckv.so | setup-server setup-python3 ## redis-benchmark: 
 	@$(PYTHON) bench/throughput.py --redis-server $(REDIS_SERVER) $(if $(N),--requests $(N)) \
 	    $(if $(DATA),--data '$(DATA)')
 
-bench-codec: build/bench-codec ## bytes and speed of the codecs alone (DATA=file)
-	build/bench-codec $(DATA)
+bench-codec: build/bench-codec | setup-python ## bytes and speed of the codecs alone (DATA='file ...')
+	.venv/bin/python bench/codec/bench_codec.py --binary build/bench-codec \
+	    $(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le))
 
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
