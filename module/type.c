@@ -1,6 +1,7 @@
 /* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
 #include "type.h"
 
+#include "core/map_defrag.h"
 #include "keyspace.h"
 #include "rdb.h"
 
@@ -24,6 +25,26 @@ static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t
 static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
     return ((const stored_map *)value)->m->totals.pages;
+}
+
+static void *move_block(void *context, void *block) {
+    return RedisModule_DefragAlloc(context, block);
+}
+
+/* Goes on where it stopped, bucket by bucket; 1: there is more. */
+static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void **value) {
+    (void)name;
+    map *m = ((stored_map *)*value)->m;
+    unsigned long at = 0;
+    if (RedisModule_DefragCursorGet(ctx, &at) != REDISMODULE_OK || at == 0)
+        map_defrag_directory(m, move_block, ctx);
+    for (; at < m->buckets; at++) {
+        map_defrag_bucket(m, (uint32_t)at, move_block, ctx);
+        if (RedisModule_DefragShouldStop(ctx) &&
+            RedisModule_DefragCursorSet(ctx, at + 1) == REDISMODULE_OK)
+            return 1;
+    }
+    return 0;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -81,6 +102,7 @@ int type_register(RedisModuleCtx *ctx) {
         .mem_usage2 = memory_of_map,
         .free_effort2 = free_effort,
         .unlink2 = unlink_map,
+        .defrag = defrag_map,
         .aux_load = rdb_load_aux,
         .aux_save = optional_aux ? NULL : rdb_save_aux,
         .aux_save2 = optional_aux ? rdb_save_optional_aux : NULL,
