@@ -25,9 +25,11 @@ int main(void) {
     uint64_t moves = 0;
     CHECK(codecs_init(&all, &mem_libc, 3));
     map *m = map_new(&all, secret);
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 60000; i++) {
         codec_value encoded;
-        memset(value, 'a' + i % 26, sizeof value);
+        for (size_t j = 0; i % 100 == 0 && j < sizeof value; j++) value[j] = (char)test_random();
+        memset(value, 'a' + i % 26, 80);
+        value[sizeof value - 1] = (char)('a' + i % 26);
         map_key_init(m, &k, key, (size_t)sprintf(key, "key:%d", i * 3));
         CHECK(codec_encode_new(&all, value, i % 100 ? 80 : sizeof value, &encoded));
         CHECK(map_put(m, &k, NULL, &encoded, EXPIRY_NONE, 0));
@@ -36,7 +38,7 @@ int main(void) {
     map_defrag_directory(m, move, &moves);
     for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move, &moves);
     CHECK(moves > m->totals.pages + m->totals.large);
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 60000; i++) {
         size_t len;
         map_key_init(m, &k, key, (size_t)sprintf(key, "key:%d", i * 3));
         CHECK(map_find(m, &k, &pos));
