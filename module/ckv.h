@@ -38,7 +38,7 @@ typedef struct ckv_state {
     codecs codecs;
     mem mem;
     uint64_t secret[2]; /* of the maps that are made here */
-    uint32_t places; /* of maps in a database */
+    uint32_t places;    /* of maps in a database */
     RedisModuleType *type;
     RedisModuleCtx *ctx; /* for calls that no client made */
     bool cluster;

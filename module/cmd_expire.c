@@ -51,10 +51,14 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
                              conditions *c) {
     *c = (conditions){0};
     for (int i = 3; i < argc; i++) {
-        if (arg_is(argv[i], "nx")) c->nx = true;
-        else if (arg_is(argv[i], "xx")) c->xx = true;
-        else if (arg_is(argv[i], "gt")) c->gt = true;
-        else if (arg_is(argv[i], "lt")) c->lt = true;
+        if (arg_is(argv[i], "nx"))
+            c->nx = true;
+        else if (arg_is(argv[i], "xx"))
+            c->xx = true;
+        else if (arg_is(argv[i], "gt"))
+            c->gt = true;
+        else if (arg_is(argv[i], "lt"))
+            c->lt = true;
         else {
             reply_error(ctx, "ERR Unsupported option %.128s",
                         RedisModule_StringPtrLen(argv[i], NULL));
@@ -67,8 +71,8 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
         return false;
     }
     if (c->gt && c->lt) {
-        RedisModule_ReplyWithError(
-            ctx, "ERR GT and LT options at the same time are not compatible");
+        RedisModule_ReplyWithError(ctx,
+                                   "ERR GT and LT options at the same time are not compatible");
         return false;
     }
     return true;

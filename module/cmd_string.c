@@ -19,10 +19,14 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
     *o = (set_options){.unit = -1};
     for (int i = 3; i < argc; i++) {
         int unit = time_option(argv[i]);
-        if (arg_is(argv[i], "nx") && !o->xx) o->nx = true;
-        else if (arg_is(argv[i], "xx") && !o->nx) o->xx = true;
-        else if (arg_is(argv[i], "get")) o->get = true;
-        else if (arg_is(argv[i], "keepttl") && o->unit < 0) o->keep_ttl = true;
+        if (arg_is(argv[i], "nx") && !o->xx)
+            o->nx = true;
+        else if (arg_is(argv[i], "xx") && !o->nx)
+            o->xx = true;
+        else if (arg_is(argv[i], "get"))
+            o->get = true;
+        else if (arg_is(argv[i], "keepttl") && o->unit < 0)
+            o->keep_ttl = true;
         else if (unit >= 0 && o->unit < 0 && !o->keep_ttl && i + 1 < argc) {
             o->unit = unit;
             o->expire = argv[++i];
@@ -43,13 +47,15 @@ static RedisModuleString *constant(RedisModuleString **kept, const char *word) {
 static void replicate_set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
                           const set_options *o, int64_t at_ms) {
     static RedisModuleString *pxat, *keep_ttl;
-    if (argc == 3) RedisModule_ReplicateVerbatim(ctx);
+    if (argc == 3)
+        RedisModule_ReplicateVerbatim(ctx);
     else if (o->unit >= 0)
         RedisModule_Replicate(ctx, "CSET", "sssl", argv[1], argv[2], constant(&pxat, "PXAT"),
                               (long long)at_ms);
     else if (o->keep_ttl)
         RedisModule_Replicate(ctx, "CSET", "sss", argv[1], argv[2], constant(&keep_ttl, "KEEPTTL"));
-    else RedisModule_Replicate(ctx, "CSET", "ss", argv[1], argv[2]);
+    else
+        RedisModule_Replicate(ctx, "CSET", "ss", argv[1], argv[2]);
 }
 
 /* Replies the value that was there, or null. False: it is damaged, and that is the reply. */
@@ -80,8 +86,10 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!keyspace_find_begun(&l)) return RedisModule_ReplyWithError(ctx, ERROR_TYPE);
     bool refused = (o.nx && l.found) || (o.xx && !l.found);
-    if (o.get && !reply_old(&l)) refused = true;
-    else if (!o.get && refused) RedisModule_ReplyWithNull(ctx);
+    if (o.get && !reply_old(&l))
+        refused = true;
+    else if (!o.get && refused)
+        RedisModule_ReplyWithNull(ctx);
     if (!refused) {
         bool done = o.keep_ttl ? keyspace_put_encoded_keeping_expiry(&l, &encoded)
                                : keyspace_put_encoded(&l, &encoded, at_ms);

@@ -29,10 +29,9 @@ int config_register(RedisModuleCtx *ctx) {
          REDISMODULE_CONFIG_MEMORY},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (RedisModule_RegisterNumericConfig(ctx, settings[i].name, settings[i].standard,
-                                              settings[i].flags, settings[i].min, settings[i].max,
-                                              get_number, set_number, NULL,
-                                              settings[i].at) != REDISMODULE_OK)
+        if (RedisModule_RegisterNumericConfig(
+                ctx, settings[i].name, settings[i].standard, settings[i].flags, settings[i].min,
+                settings[i].max, get_number, set_number, NULL, settings[i].at) != REDISMODULE_OK)
             return REDISMODULE_ERR;
     return RedisModule_LoadConfigs(ctx);
 }

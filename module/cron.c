@@ -51,8 +51,9 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     if (train_step(deadline_us)) cron_reencode();
     if (work.reencoding) reencode(deadline_us);
     codecs_trim(&ckv.codecs);
-    int wait_ms = work.clients.count ? HURRIED_MS
-                  : work.reencoding || train_running() ? BUSY_MS : IDLE_MS;
+    int wait_ms = work.clients.count                   ? HURRIED_MS
+                  : work.reencoding || train_running() ? BUSY_MS
+                                                       : IDLE_MS;
     RedisModule_CreateTimer(ctx, wait_ms, tick, NULL);
 }
 

@@ -13,7 +13,9 @@ typedef struct figure {
 
 #define FIGURES_MAX 32
 
-static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+static double ratio(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
 
 static int gather(figure *f) {
     maps_sum sum = maps_add_up(-1);
@@ -25,9 +27,11 @@ static int gather(figure *f) {
     double raw = (double)(t->key_bytes + t->value_bytes);
     int n = 0;
 #define COUNT(figure_name, figure_count)                                                           \
-    f[n++] = (figure) { .name = figure_name, .count = (long long)(figure_count) }
+    f[n++] = (figure){.name = figure_name, .count = (long long)(figure_count)}
 #define FRACTION(figure_name, figure_value)                                                        \
-    f[n++] = (figure) { .name = figure_name, .fraction = true, .value = figure_value }
+    f[n++] = (figure) {                                                                            \
+        .name = figure_name, .fraction = true, .value = figure_value                               \
+    }
     COUNT("records", t->records);
     COUNT("records_with_expiry", t->expiring);
     COUNT("raw_key_bytes", t->key_bytes);
@@ -61,8 +65,10 @@ void info_section(RedisModuleInfoCtx *ctx, int for_crash_report) {
     int n = gather(figures);
     for (int i = 0; i < n; i++) {
         const figure *f = &figures[i];
-        if (f->fraction) RedisModule_InfoAddFieldDouble(ctx, f->name, f->value);
-        else RedisModule_InfoAddFieldLongLong(ctx, f->name, f->count);
+        if (f->fraction)
+            RedisModule_InfoAddFieldDouble(ctx, f->name, f->value);
+        else
+            RedisModule_InfoAddFieldLongLong(ctx, f->name, f->count);
     }
 }
 
@@ -73,8 +79,10 @@ int info_reply(RedisModuleCtx *ctx) {
     for (int i = 0; i < n; i++) {
         const figure *f = &figures[i];
         RedisModule_ReplyWithCString(ctx, f->name);
-        if (f->fraction) RedisModule_ReplyWithDouble(ctx, f->value);
-        else RedisModule_ReplyWithLongLong(ctx, f->count);
+        if (f->fraction)
+            RedisModule_ReplyWithDouble(ctx, f->value);
+        else
+            RedisModule_ReplyWithLongLong(ctx, f->count);
     }
     return REDISMODULE_OK;
 }

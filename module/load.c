@@ -36,8 +36,8 @@ void ckv_log(const char *level, const char *format, ...) {
 }
 
 static bool start_core(void) {
-    ckv.mem = (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free,
-                    RedisModule_MallocSize};
+    ckv.mem =
+        (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free, RedisModule_MallocSize};
     return getrandom(ckv.secret, sizeof ckv.secret, 0) == (ssize_t)sizeof ckv.secret &&
            codecs_init(&ckv.codecs, &ckv.mem, 3);
 }
@@ -47,8 +47,10 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     if (argc > 0) {
-        ckv_log("warning", "unknown argument '%.128s': the settings are ckv.<name> of the "
-                "configuration", RedisModule_StringPtrLen(argv[0], NULL));
+        ckv_log("warning",
+                "unknown argument '%.128s': the settings are ckv.<name> of the "
+                "configuration",
+                RedisModule_StringPtrLen(argv[0], NULL));
         return REDISMODULE_ERR;
     }
     RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |

@@ -42,8 +42,7 @@ static void make_table(int db) {
         table.by_db = RedisModule_Realloc(table.by_db, (size_t)(db + 1) * sizeof *table.by_db);
         while (table.dbs <= db) table.by_db[table.dbs++] = NULL;
     }
-    if (!table.by_db[db])
-        table.by_db[db] = RedisModule_Calloc(ckv.places, sizeof **table.by_db);
+    if (!table.by_db[db]) table.by_db[db] = RedisModule_Calloc(ckv.places, sizeof **table.by_db);
 }
 
 stored_map *maps_at(int db, uint32_t place) {
@@ -95,8 +94,10 @@ void maps_unlist_db(int db) {
 
 void maps_swap_db(int a, int b) {
     for (stored_map *s = first; s; s = s->next) {
-        if (s->db == a) s->db = b;
-        else if (s->db == b) s->db = a;
+        if (s->db == a)
+            s->db = b;
+        else if (s->db == b)
+            s->db = a;
     }
     make_table(a);
     make_table(b);
@@ -134,7 +135,9 @@ uint64_t maps_cursor_pages_ahead(const maps_cursor *c) {
     return pages;
 }
 
-bool maps_any_unlisted(void) { return atomic_load(&alive) != listed; }
+bool maps_any_unlisted(void) {
+    return atomic_load(&alive) != listed;
+}
 
 maps_sum maps_add_up(int db) {
     maps_sum sum = {0};

@@ -62,8 +62,10 @@ static bool load_codec(RedisModuleIO *io) {
     RedisModule_Free(bytes);
     uint32_t place = c ? codecs_add(&ckv.codecs, c) : CODECS_MAX;
     if (place == CODECS_MAX || from == 0 || from >= CODECS_MAX) {
-        if (place != CODECS_MAX) codecs_remove(&ckv.codecs, (uint8_t)place);
-        else if (c) codec_free(&ckv.mem, c);
+        if (place != CODECS_MAX)
+            codecs_remove(&ckv.codecs, (uint8_t)place);
+        else if (c)
+            codec_free(&ckv.mem, c);
         return false;
     }
     places[from] = (uint8_t)place;
@@ -81,8 +83,10 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
         return REDISMODULE_ERR;
     }
     if (maps != (uint64_t)ckv.config.maps) {
-        ckv_log("warning", "the file was saved with ckv.maps %llu, this server has %lld: load the "
-                "module with the same", (unsigned long long)maps, ckv.config.maps);
+        ckv_log("warning",
+                "the file was saved with ckv.maps %llu, this server has %lld: load the "
+                "module with the same",
+                (unsigned long long)maps, ckv.config.maps);
         return REDISMODULE_ERR;
     }
     memset(places, MAP_SAVE_NO_PLACE, sizeof places);
@@ -107,13 +111,14 @@ void rdb_loading_ended(void) {
 
 /*
  * The server runs LZF over every string that a module saves (rdbcompression, on by default). Pages
- * don't shrink under it, and it takes longer than all the rest. There is no way to save bytes around
- * it, so it is switched off while a map's pages are written, in the process that writes them, and on
- * again behind them: other keys are compressed as the user wishes. Where CONFIG can't be called,
- * LZF has its way. Returns whether it was on.
+ * don't shrink under it, and it takes longer than all the rest. There is no way to save bytes
+ * around it, so it is switched off while a map's pages are written, in the process that writes
+ * them, and on again behind them: other keys are compressed as the user wishes. Where CONFIG can't
+ * be called, LZF has its way. Returns whether it was on.
  */
 static bool set_lzf(bool on) {
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
     size_t len = 0;
     const char *text = "";
     RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
@@ -238,7 +243,8 @@ static map *load_pages(RedisModuleIO *io) {
     return l.m;
 }
 
-/* ---- a map -------------------------------------------------------------------------------------- */
+/* ---- a map --------------------------------------------------------------------------------------
+ */
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
     map *m = ((stored_map *)value)->m;
@@ -260,8 +266,10 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     uint64_t kind = RedisModule_LoadUnsigned(io);
     map *m = NULL;
     if (RedisModule_IsIOError(io)) return NULL;
-    if (kind == KIND_PAGES && loading_file) m = load_pages(io);
-    else if (kind == KIND_RECORDS) m = records_load(io);
+    if (kind == KIND_PAGES && loading_file)
+        m = load_pages(io);
+    else if (kind == KIND_RECORDS)
+        m = records_load(io);
     if (!m) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;

@@ -64,7 +64,8 @@ void records_save(RedisModuleIO *io, map *m) {
     RedisModule_Free(p.bytes);
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------
+ */
 
 static bool put_record(map *m, const uint8_t *key, const record_head *head, int64_t now_ms) {
     map_key k;
@@ -121,7 +122,8 @@ map *records_load(RedisModuleIO *io) {
     return m;
 }
 
-/* ---- AOF ------------------------------------------------------------------------------------------ */
+/* ---- AOF
+ * ------------------------------------------------------------------------------------------ */
 
 static bool emit(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     packing *p = context;

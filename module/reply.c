@@ -20,7 +20,8 @@ int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command) {
     char name[32];
     size_t len, i;
     const char *given = RedisModule_StringPtrLen(command, &len);
-    for (i = 0; i < len && i + 1 < sizeof name; i++) name[i] = (char)tolower((unsigned char)given[i]);
+    for (i = 0; i < len && i + 1 < sizeof name; i++)
+        name[i] = (char)tolower((unsigned char)given[i]);
     name[i] = 0;
     return reply_error(ctx, "ERR invalid expire time in '%s' command", name);
 }

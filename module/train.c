@@ -12,10 +12,10 @@
 #define SAMPLE_MAX     (16u << 20) /* bytes of values */
 #define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
 #define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
-/* Of values longer than this only some are taken, so that where short and long ones are stored together
- * the short ones are not lost among them. Bytes. */
+/* Of values longer than this only some are taken, so that where short and long ones are stored
+ * together the short ones are not lost among them. Bytes. */
 #define LONG_VALUE 256
-#define GROWN          4           /* times the data, since the last sample was taken */
+#define GROWN      4 /* times the data, since the last sample was taken */
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
 #define CODEC_SHARE(n)  ((n) / 33)
@@ -65,7 +65,9 @@ void train_start(void) {
     job.random = 0x9e3779b97f4a7c15ULL;
 }
 
-bool train_running(void) { return job.sampling || atomic_load(&learning); }
+bool train_running(void) {
+    return job.sampling || atomic_load(&learning);
+}
 
 /* ---- sampling ---------------------------------------------------------------------------- */
 
@@ -203,12 +205,12 @@ static bool install(void) {
     return true;
 }
 
-/* ---- when ------------------------------------------------------------------------------------- */
+/* ---- when -------------------------------------------------------------------------------------
+ */
 
 static bool drifted(const codec *current) {
     const codecs *all = &ckv.codecs;
-    if (all->written_bytes < DRIFT_WRITTEN ||
-        all->written_bytes < DRIFT_SHARE(current->data_bytes))
+    if (all->written_bytes < DRIFT_WRITTEN || all->written_bytes < DRIFT_SHARE(current->data_bytes))
         return false;
     return (double)all->recent_encoded > (double)all->recent_raw * current->ratio * DRIFTED;
 }

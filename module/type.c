@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-static void free_map(void *value) { maps_free(value); }
+static void free_map(void *value) {
+    maps_free(value);
+}
 
 /* The value leaves its key: it may be freed on another thread, or come back under another name. */
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
@@ -88,7 +90,8 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
         rdb_loading_ended();
 }
 
-/* ---- registration -------------------------------------------------------------------------------- */
+/* ---- registration
+ * -------------------------------------------------------------------------------- */
 
 int type_register(RedisModuleCtx *ctx) {
     int served = RedisModule_GetTypeMethodVersion ? RedisModule_GetTypeMethodVersion() : 4;

@@ -12,7 +12,8 @@ int waiting_add(RedisModuleCtx *ctx, waiting *w) {
     int unable = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA |
                  REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
     if (RedisModule_GetContextFlags(ctx) & unable)
-        return RedisModule_ReplyWithError(ctx, "ERR this command can't wait in a transaction or script");
+        return RedisModule_ReplyWithError(ctx,
+                                          "ERR this command can't wait in a transaction or script");
     w->clients = RedisModule_Realloc(w->clients, (w->count + 1) * sizeof *w->clients);
     w->clients[w->count++] = RedisModule_BlockClient(ctx, reply, NULL, NULL, 0);
     return REDISMODULE_OK;

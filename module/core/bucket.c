@@ -19,8 +19,8 @@ bool bucket_add(const mem *m, bucket *b, page *p) {
         pages[n] = p;
         return true;
     }
-    page **grown = array ? m->realloc(array, (n + 1) * sizeof *grown)
-                         : m->alloc((n + 1) * sizeof *grown);
+    page **grown =
+        array ? m->realloc(array, (n + 1) * sizeof *grown) : m->alloc((n + 1) * sizeof *grown);
     if (!grown) return false;
     if (!array) memcpy(grown, pages, n * sizeof *grown);
     grown[n] = p;

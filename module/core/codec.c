@@ -22,7 +22,9 @@ static codec raw_codec = {.ratio = 1.0};
 
 /* ---- memory ------------------------------------------------------------------------- */
 
-static void *zstd_alloc(void *m, size_t n) { return ((const mem *)m)->alloc(n); }
+static void *zstd_alloc(void *m, size_t n) {
+    return ((const mem *)m)->alloc(n);
+}
 static void zstd_free(void *m, void *block) {
     if (block) ((const mem *)m)->free(block);
 }
@@ -72,7 +74,9 @@ void codecs_free(codecs *all) {
     free_buffers(all, 0);
 }
 
-void codecs_trim(codecs *all) { free_buffers(all, BUFFER_KEEP); }
+void codecs_trim(codecs *all) {
+    free_buffers(all, BUFFER_KEEP);
+}
 
 uint32_t codecs_add(codecs *all, codec *c) {
     for (uint32_t i = 1; i < CODECS_MAX; i++) {
@@ -112,8 +116,8 @@ bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level) {
     c->zstd_read = ZSTD_createDDict_advanced(c->zstd_dict, c->zstd_dict_len, ZSTD_dlm_byRef,
                                              ZSTD_dct_auto, zstd_mem(m));
     if (!c->zstd_write || !c->zstd_read) return false;
-    c->bytes += c->zstd_dict_len + ZSTD_sizeof_CDict(c->zstd_write) +
-                ZSTD_sizeof_DDict(c->zstd_read);
+    c->bytes +=
+        c->zstd_dict_len + ZSTD_sizeof_CDict(c->zstd_write) + ZSTD_sizeof_DDict(c->zstd_read);
     return true;
 }
 
@@ -152,7 +156,9 @@ size_t codec_decode_key(const codecs *all, uint8_t place, const void *src, size_
 
 /* ---- values ---------------------------------------------------------------------------- */
 
-static unsigned size_class(size_t n) { return 63u - (unsigned)__builtin_clzll(n); }
+static unsigned size_class(size_t n) {
+    return 63u - (unsigned)__builtin_clzll(n);
+}
 
 static bool worth_zstd(const codec *c, size_t n) {
     if (n > CODEC_ZSTD_MAX) return false;
@@ -184,8 +190,10 @@ static bool encode_value(codecs *all, codec_buffer *room, const void *value, siz
     uint8_t *dst = reserve(all, room, n + 1);
     if (!dst) return false;
     size_t best = CODEC_NO_ROOM;
-    if (n == 0) best = 0;
-    else if (c->values && n <= CODEC_PHRASE_MAX) best = phrase_encode(c->values, value, n, dst, n);
+    if (n == 0)
+        best = 0;
+    else if (c->values && n <= CODEC_PHRASE_MAX)
+        best = phrase_encode(c->values, value, n, dst, n);
     if (n > 0 && worth_zstd(c, n)) {
         size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
         size_t zstd = encode_zstd(all, c, value, n, dst, limit);

@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CODEC_RAW  0   /* place of the codec that knows nothing */
-#define CODECS_MAX 255 /* places in a table; a page has one byte for it */
+#define CODEC_RAW     0   /* place of the codec that knows nothing */
+#define CODECS_MAX    255 /* places in a table; a page has one byte for it */
 #define CODEC_NO_ROOM ((size_t)-1)
 
 /* Values longer than this go to zstd, not to the phrase codec, and are stored as they are when
@@ -99,7 +99,8 @@ bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out
 /* The same for a value that is stored already and only changes its codec. */
 bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *out);
 
-/* Whether an encoded value is one that any codec would have written just so: a giant, kept as it is. */
+/* Whether an encoded value is one that any codec would have written just so: a giant, kept as it
+ * is. */
 bool codec_is_giant(const void *src, size_t n);
 
 /* Gives back the room that giants took in the table's buffers. */

@@ -26,7 +26,9 @@ typedef struct trial {
     size_t phrase[CLASSES], best[CLASSES]; /* bytes by size class */
 } trial;
 
-static bool for_trial(size_t i) { return i % TRIAL_EVERY == 0; }
+static bool for_trial(size_t i) {
+    return i % TRIAL_EVERY == 0;
+}
 
 /* Trains a zstd dictionary of at most `max` bytes on the long values. */
 static bool train_zstd_dict(const mem *m, codec *c, const codec_samples *s, size_t max) {
@@ -135,7 +137,8 @@ failed:
     return NULL;
 }
 
-/* ---- saving and loading ------------------------------------------------------------------------ */
+/* ---- saving and loading ------------------------------------------------------------------------
+ */
 
 #define TAIL_BYTES 28
 
@@ -143,7 +146,8 @@ static void put_u32(uint8_t *dst, uint32_t n) {
     for (int i = 0; i < 4; i++) dst[i] = (uint8_t)(n >> (8 * i));
 }
 static uint32_t get_u32(const uint8_t *src) {
-    return (uint32_t)src[0] | (uint32_t)src[1] << 8 | (uint32_t)src[2] << 16 | (uint32_t)src[3] << 24;
+    return (uint32_t)src[0] | (uint32_t)src[1] << 8 | (uint32_t)src[2] << 16 |
+           (uint32_t)src[3] << 24;
 }
 
 size_t codec_save_size(const codec *c) {

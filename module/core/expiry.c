@@ -17,7 +17,9 @@ static uint64_t units_up(uint64_t ticks, unsigned unit) {
     return (ticks + ((1ULL << (2 * unit)) - 1)) >> (2 * unit);
 }
 
-static uint64_t units_down(uint64_t ticks, unsigned unit) { return ticks >> (2 * unit); }
+static uint64_t units_down(uint64_t ticks, unsigned unit) {
+    return ticks >> (2 * unit);
+}
 
 /* The code of the tick `at`, seen from `base`, in the smallest unit that reaches. */
 static uint16_t code_of(uint64_t at, uint64_t base) {

@@ -21,10 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXPIRY_NONE    0xffff /* never expires */
-#define EXPIRY_PAST    0xfffe /* has expired, some time before the base */
-#define EXPIRY_WINDOW  4095   /* units */
-#define EXPIRY_NEVER   INT64_MAX /* ms: what expiry_ms() returns for EXPIRY_NONE */
+#define EXPIRY_NONE   0xffff    /* never expires */
+#define EXPIRY_PAST   0xfffe    /* has expired, some time before the base */
+#define EXPIRY_WINDOW 4095      /* units */
+#define EXPIRY_NEVER  INT64_MAX /* ms: what expiry_ms() returns for EXPIRY_NONE */
 /* The longest TTL, ms. One unit is lost to rounding, two codes are reserved. */
 #define EXPIRY_TTL_MAX_MS ((int64_t)((EXPIRY_WINDOW - 4) * (1LL << 30) / 512 * 1000))
 
@@ -32,7 +32,8 @@
 uint64_t expiry_ticks(int64_t ms);
 
 /* The code of an absolute time `at_ms` that is set at `now_ms`. EXPIRY_NEVER gives EXPIRY_NONE,
- * a time that is not after now EXPIRY_PAST. The caller keeps at_ms - now_ms <= EXPIRY_TTL_MAX_MS. */
+ * a time that is not after now EXPIRY_PAST. The caller keeps at_ms - now_ms <= EXPIRY_TTL_MAX_MS.
+ */
 uint16_t expiry_code(int64_t at_ms, int64_t now_ms);
 
 /* Whether a code that is right next to `base` means the same next to `other` (both in ticks). */

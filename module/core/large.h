@@ -24,7 +24,9 @@ typedef struct large {
 
 #define LARGE_HEADER_BYTES offsetof(large, bytes)
 
-static inline uint8_t *large_value(large *l) { return l->bytes + l->key_len; }
+static inline uint8_t *large_value(large *l) {
+    return l->bytes + l->key_len;
+}
 
 static inline size_t large_bytes(const large *l) {
     return LARGE_HEADER_BYTES + l->key_len + (size_t)l->value_len;

@@ -8,7 +8,7 @@
 #define FIRST_BUCKETS 1
 #define PAGE_CAP_MIN  64
 /* A page is shrunk when that gives back a quarter of it: rarely enough to be cheap. */
-#define WORTH_TRIMMING(cap, wanted) ((wanted) * 4 <= (cap) * 3)
+#define WORTH_TRIMMING(cap, wanted) ((wanted)*4 <= (cap)*3)
 
 /* ---- size classes ---------------------------------------------------------------------- */
 
@@ -164,7 +164,8 @@ uint16_t map_expiry_code(const map_pos *pos, uint64_t base) {
     return expiry_rebase(page_code(pos->p, pos->slot), page_base(pos->p), base);
 }
 
-/* ---- room in pages ---------------------------------------------------------------------------- */
+/* ---- room in pages ----------------------------------------------------------------------------
+ */
 
 /* Moves a page to a block of `cap` bytes; false when out of memory. */
 static bool resize_page(map *m, page **at, uint32_t cap) {
@@ -217,7 +218,8 @@ static void remove_page(map *m, bucket *b, uint32_t index) {
     m->codecs->mem->free(p);
 }
 
-/* ---- placing a record ---------------------------------------------------------------------------- */
+/* ---- placing a record
+ * ---------------------------------------------------------------------------- */
 
 bool map_is_large(const page_key *k, size_t value_len) {
     if (!k->stem) return true;
@@ -312,7 +314,8 @@ bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *a
     return true;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing
+ * --------------------------------------------------------------------------------------- */
 
 /* Takes a record out of its page; its bytes, and large ones too, are gone. */
 static void take_out(map *m, bucket *b, page *p, uint32_t slot) {
@@ -327,8 +330,10 @@ static void take_out(map *m, bucket *b, page *p, uint32_t slot) {
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
         if (pages[i] != p) continue;
-        if (p->slots == 0) remove_page(m, b, i);
-        else map_trim(m, &pages[i]);
+        if (p->slots == 0)
+            remove_page(m, b, i);
+        else
+            map_trim(m, &pages[i]);
         break;
     }
 }
@@ -375,10 +380,9 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     const page_key *pk = map_encoded_key(m, k, m->codecs->current);
     uint32_t index = map_index(k->hash, m->buckets);
     bucket *b = map_bucket(m, index);
-    map_record r = {.value = value->bytes, .value_len = (uint32_t)value->len, .code = code,
-                    .base = base};
-    if (map_is_large(pk, value->len) &&
-        !(r.large = map_large_new(m, k, value->bytes, value->len)))
+    map_record r = {
+        .value = value->bytes, .value_len = (uint32_t)value->len, .code = code, .base = base};
+    if (map_is_large(pk, value->len) && !(r.large = map_large_new(m, k, value->bytes, value->len)))
         return false;
     map_totals before = m->totals;
     if (pos) count_out(m, k->len, pos);

@@ -34,10 +34,10 @@
 
 typedef struct map_totals {
     uint64_t records;
-    uint64_t expiring;                /* of them, with an expiry */
-    uint64_t key_bytes, value_bytes;  /* raw */
-    uint64_t pages, page_bytes;       /* caps */
-    uint64_t large, large_bytes;      /* records outside of pages; bytes as allocated */
+    uint64_t expiring;               /* of them, with an expiry */
+    uint64_t key_bytes, value_bytes; /* raw */
+    uint64_t pages, page_bytes;      /* caps */
+    uint64_t large, large_bytes;     /* records outside of pages; bytes as allocated */
 } map_totals;
 
 typedef struct map {

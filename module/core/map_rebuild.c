@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* Fewer bytes of pages a bucket than this share of MAP_BUCKET_BYTES: two are merged. */
-#define MERGE_SHARE(bytes) ((bytes) * 2 / 5)
+#define MERGE_SHARE(bytes) ((bytes)*2 / 5)
 
 typedef struct pouring {
     map *m;
@@ -44,8 +44,8 @@ static void key_of_slot(const map *m, const page *p, uint32_t slot, const uint8_
     uint8_t len = head ? (uint8_t)page_len(p, slot) : *payload++;
     memcpy(k->encoded[0].stem, payload, len);
     k->encoded[0].place = p->codec;
-    k->encoded[0].found = (page_key){bytes, stem_len, k->hash, STEM_NO_SUFFIX, len,
-                                     k->encoded[0].stem};
+    k->encoded[0].found =
+        (page_key){bytes, stem_len, k->hash, STEM_NO_SUFFIX, len, k->encoded[0].stem};
 }
 
 static void set_suffix(map_key *k, uint8_t suffix) {
@@ -83,8 +83,7 @@ static bool pour_record(pouring *to, page *p, uint32_t slot, map_key *k) {
     map_record r;
     if (!record_of_slot(to->m, p, slot, k, &r)) return false;
     /* A record that belongs to neither (its key is damaged) goes to the first. */
-    int side = to->index[0] != to->index[1] &&
-               map_index(k->hash, to->buckets) == to->index[1];
+    int side = to->index[0] != to->index[1] && map_index(k->hash, to->buckets) == to->index[1];
     if (map_place(to->m, &to->out[side], k, &r, NULL)) return true;
     if (r.large && r.large != page_large(p, slot)) to->m->codecs->mem->free(r.large);
     return false;
@@ -102,8 +101,10 @@ static bool pour_page(pouring *to, page *p) {
             map_key_init(to->m, &k, l->bytes, l->key_len);
         } else {
             if (!map_read_key(to->m, p, slot, bytes, &stem_len, &len)) return false;
-            if (page_is_member(tag)) set_suffix(&k, tag);
-            else key_of_slot(to->m, p, slot, bytes, stem_len, &k);
+            if (page_is_member(tag))
+                set_suffix(&k, tag);
+            else
+                key_of_slot(to->m, p, slot, bytes, stem_len, &k);
             if (page_is_head(tag)) continue;
         }
         if (!pour_record(to, p, slot, &k)) return false;
@@ -183,7 +184,8 @@ static bool rebuild(map *m, uint32_t from, uint32_t also, uint32_t first, uint32
     return true;
 }
 
-/* ---- growing and shrinking -------------------------------------------------------------------- */
+/* ---- growing and shrinking --------------------------------------------------------------------
+ */
 
 /* Room for the first segment to hold bucket `index`. */
 static bool grow_first(map *m, uint32_t index) {
@@ -221,7 +223,9 @@ static void drop_last_bucket(map *m) {
         m->codecs->mem->free(m->segments[index / MAP_SEGMENT - 1]);
 }
 
-static uint32_t buddy(uint32_t index) { return index - (1u << (31 - __builtin_clz(index))); }
+static uint32_t buddy(uint32_t index) {
+    return index - (1u << (31 - __builtin_clz(index)));
+}
 
 static void split(map *m, uint64_t now_ticks) {
     uint32_t added = m->buckets;
@@ -251,13 +255,16 @@ static bool wasteful(bucket *b) {
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     uint64_t wanted = (uint64_t)m->buckets * MAP_BUCKET_BYTES;
-    if (m->totals.page_bytes > wanted) split(m, now_ticks);
-    else if (m->buckets > 1 && m->totals.page_bytes < MERGE_SHARE(wanted)) merge(m, now_ticks);
+    if (m->totals.page_bytes > wanted)
+        split(m, now_ticks);
+    else if (m->buckets > 1 && m->totals.page_bytes < MERGE_SHARE(wanted))
+        merge(m, now_ticks);
     else if (wasteful(map_bucket(m, bucket_index)))
         rebuild(m, bucket_index, bucket_index, bucket_index, bucket_index, m->buckets, now_ticks);
 }
 
-/* ---- codecs --------------------------------------------------------------------------------------- */
+/* ---- codecs
+ * --------------------------------------------------------------------------------------- */
 
 bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     uint32_t n;

@@ -11,10 +11,18 @@
 
 /* ---- where things lie -------------------------------------------------------------- */
 
-static inline uint32_t len_bytes(const page *p) { return p->flags & PAGE_WIDE ? 2 : 1; }
-static inline uint8_t *lens(const page *p) { return page_tags(p) + p->slots; }
-static inline uint8_t *codes(const page *p) { return lens(p) + p->slots * len_bytes(p); }
-static inline uint8_t *block_end(const page *p) { return (uint8_t *)p + p->cap; }
+static inline uint32_t len_bytes(const page *p) {
+    return p->flags & PAGE_WIDE ? 2 : 1;
+}
+static inline uint8_t *lens(const page *p) {
+    return page_tags(p) + p->slots;
+}
+static inline uint8_t *codes(const page *p) {
+    return lens(p) + p->slots * len_bytes(p);
+}
+static inline uint8_t *block_end(const page *p) {
+    return (uint8_t *)p + p->cap;
+}
 
 static uint32_t heads_before(const page *p, uint32_t slot) {
     const uint8_t *tags = page_tags(p);
@@ -41,9 +49,13 @@ static uint32_t array_bytes(const page *p) {
     return bytes;
 }
 
-uint32_t page_front_bytes(const page *p) { return PAGE_HEADER_BYTES + array_bytes(p); }
+uint32_t page_front_bytes(const page *p) {
+    return PAGE_HEADER_BYTES + array_bytes(p);
+}
 
-static uint32_t payload_bytes(const page *p) { return p->used - page_front_bytes(p); }
+static uint32_t payload_bytes(const page *p) {
+    return p->used - page_front_bytes(p);
+}
 
 uint32_t page_len(const page *p, uint32_t slot) {
     const uint8_t *l = lens(p);
@@ -333,7 +345,8 @@ void page_set_cap(page *p, size_t cap) {
 
 static bool single_sane(const uint8_t *payload, uint32_t len, uint8_t flags) {
     if (len == 0) return false;
-    return payload[0] == PAGE_LARGE ? flags & PAGE_LARGES && len == PAGE_LARGE_BYTES : 1u + payload[0] <= len;
+    return payload[0] == PAGE_LARGE ? flags & PAGE_LARGES && len == PAGE_LARGE_BYTES
+                                    : 1u + payload[0] <= len;
 }
 
 static bool slots_sane(const page *p) {

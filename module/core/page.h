@@ -89,11 +89,15 @@ static inline uint8_t page_head_tag(uint64_t hash) {
 static inline uint8_t *page_tags(const page *p) {
     return (uint8_t *)p->body + (p->flags & PAGE_EXPIRY ? 6 : 0);
 }
-static inline bool page_is_member(uint8_t tag) { return tag < PAGE_TAG_SINGLE; }
-static inline bool page_is_head(uint8_t tag) { return tag >= PAGE_TAG_HEAD; }
+static inline bool page_is_member(uint8_t tag) {
+    return tag < PAGE_TAG_SINGLE;
+}
+static inline bool page_is_head(uint8_t tag) {
+    return tag >= PAGE_TAG_HEAD;
+}
 
-/* Asks for the cache lines that a look-up will touch: header and arrays, which lie at the front, and
- * the first stem, at the end of a full page. */
+/* Asks for the cache lines that a look-up will touch: header and arrays, which lie at the front,
+ * and the first stem, at the end of a full page. */
 static inline void page_prefetch(const page *p) {
     for (int line = 0; line < 6; line++) __builtin_prefetch((const char *)p + 64 * line);
     __builtin_prefetch((const char *)p + PAGE_BYTES - 64);
@@ -128,8 +132,7 @@ uint32_t page_growth(const page *p, uint32_t len, bool is_head, uint16_t code);
 /* Makes a slot before slot `at`; the page has room for page_growth(). Returns its payload, to be
  * filled by the caller. `code` is relative to the page's base (`base` becomes it if there is
  * none yet) and ignored for heads. */
-uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t code,
-                     uint64_t base);
+uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t code, uint64_t base);
 
 /* Bytes by which the page grows (or shrinks, if negative) if the slot's payload becomes `len`. */
 int page_regrowth(const page *p, uint32_t slot, uint32_t len);

@@ -19,7 +19,9 @@
 #define STEM_NO_SUFFIX 0xff
 #define STEM_DIGITS    2
 
-static inline int stem_is_digit(uint8_t c) { return (uint8_t)(c - '0') < 10; }
+static inline int stem_is_digit(uint8_t c) {
+    return (uint8_t)(c - '0') < 10;
+}
 
 /* Length of the stem of `key`; *suffix becomes 0..99 or STEM_NO_SUFFIX. */
 static inline size_t stem_split(const uint8_t *key, size_t n, uint8_t *suffix) {

@@ -1,4 +1,5 @@
-/* Bytes from a file as the buckets of a map, then traffic: an error or a sane map, never a crash. */
+/* Bytes from a file as the buckets of a map, then traffic: an error or a sane map, never a crash.
+ */
 #include "map_save.h"
 
 #include <stdlib.h>

@@ -43,7 +43,8 @@ static void clock_back(void) {
         int64_t now = 1700000000000, ttl = 1 + (int64_t)(test_random() % (1ULL << 32));
         uint64_t base = expiry_ticks(now), back = expiry_ticks(now - 3600000);
         uint16_t code = expiry_code(now + ttl, now);
-        int64_t at = expiry_ms(code, base), moved = expiry_ms(expiry_rebase(code, base, back), back);
+        int64_t at = expiry_ms(code, base),
+                moved = expiry_ms(expiry_rebase(code, base, back), back);
         CHECK(moved >= at && moved - at <= 2 + (ttl + 3600000) / 1000);
     }
 }

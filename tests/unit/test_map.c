@@ -21,10 +21,14 @@ static expected model[KEYS];
 /* Keys of all kinds: with suffixes, leading zeros, digits only, binary, long. */
 static size_t make_key(char *key, int i) {
     switch (i % 6) {
-    case 0: return (size_t)sprintf(key, "KEY:%d", i);
-    case 1: return (size_t)sprintf(key, "%06d", i);
-    case 2: return (size_t)sprintf(key, "user:%d:profile", i);
-    case 3: return (size_t)sprintf(key, "000000000000000000000000%d", 100000 + i);
+    case 0:
+        return (size_t)sprintf(key, "KEY:%d", i);
+    case 1:
+        return (size_t)sprintf(key, "%06d", i);
+    case 2:
+        return (size_t)sprintf(key, "user:%d:profile", i);
+    case 3:
+        return (size_t)sprintf(key, "000000000000000000000000%d", 100000 + i);
     case 4:
         memset(key, 'x', 1500);
         return 1500 + (size_t)sprintf(key + 1500, "%d", i);
@@ -43,11 +47,16 @@ static size_t make_value(uint8_t *value, const expected *e) {
 
 static size_t random_len(void) {
     switch (test_random() % 8) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return 200 + test_random() % 100;
-    case 3: return test_random() % 3000;
-    default: return test_random() % 100;
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return 200 + test_random() % 100;
+    case 3:
+        return test_random() % 3000;
+    default:
+        return test_random() % 100;
     }
 }
 
@@ -87,11 +96,13 @@ static void check_one(map *m, int i) {
     CHECK(got && len == wanted && !memcmp(got, value, len));
     CHECK(map_value_len(m, &pos) == len);
     int64_t at = map_expiry_ms(&pos);
-    if (e->ttl) CHECK(at >= now_ms + e->ttl && at <= now_ms + e->ttl + 2 + e->ttl / 1000);
-    else CHECK(at == EXPIRY_NEVER);
+    if (e->ttl)
+        CHECK(at >= now_ms + e->ttl && at <= now_ms + e->ttl + 2 + e->ttl / 1000);
+    else
+        CHECK(at == EXPIRY_NEVER);
 }
 
-static void delete(map *m, int i) {
+static void delete (map *m, int i) {
     char key[2000];
     map_key k;
     map_pos pos;
@@ -148,22 +159,26 @@ static void check_all(map *m) {
     CHECK(there == m->totals.records && seen == there);
 }
 
-/* Random traffic over the first `keys` keys; every invariant is checked after every `often` steps. */
+/* Random traffic over the first `keys` keys; every invariant is checked after every `often` steps.
+ */
 static void traffic(map *m, int keys, int steps, int often) {
     for (int round = 0; round < 4; round++) {
         int deletes = round % 2 ? 8 : 2;
         for (int step = 0; step < steps; step++) {
             int i = (int)(test_random() % (uint64_t)keys), what = (int)(test_random() % 12);
-            if (what < deletes) delete(m, i);
-            else if (what == 11) new_ttl(m, i);
-            else put(m, i);
+            if (what < deletes)
+                delete (m, i);
+            else if (what == 11)
+                new_ttl(m, i);
+            else
+                put(m, i);
             if (step % often == 0) CHECK(map_sane(m));
             check_one(m, i);
         }
         check_all(m);
         CHECK(map_sane(m));
     }
-    for (int i = 0; i < keys; i++) delete(m, i);
+    for (int i = 0; i < keys; i++) delete (m, i);
     CHECK(map_sane(m) && m->totals.records == 0 && m->totals.page_bytes == 0 && m->buckets == 1);
 }
 

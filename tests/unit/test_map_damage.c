@@ -16,7 +16,8 @@ static size_t make_key(char *key, int i) {
 }
 
 static size_t make_value(char *value, int i) {
-    size_t len = (size_t)sprintf(value, "{\"id\":%d,\"name\":\"somebody %d\",\"seen\":%d}", i, i % 7, i);
+    size_t len =
+        (size_t)sprintf(value, "{\"id\":%d,\"name\":\"somebody %d\",\"seen\":%d}", i, i % 7, i);
     size_t copies = i % 50 == 0 ? 40 : i % 11 == 0 ? 8 : 1;
     for (size_t c = 1; c < copies; c++) memcpy(value + c * len, value, len);
     if (i % 50 == 0)
@@ -33,7 +34,8 @@ static void put(map *m, int i) {
     bool found = map_find(m, &k, &pos);
     CHECK(codec_encode_new(m->codecs, value, make_value(value, i), &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded,
-                  i % 2 ? EXPIRY_NONE : expiry_code(now_ms + 100000, now_ms), expiry_ticks(now_ms)));
+                  i % 2 ? EXPIRY_NONE : expiry_code(now_ms + 100000, now_ms),
+                  expiry_ticks(now_ms)));
 }
 
 static codec *train(void) {
@@ -85,8 +87,10 @@ static void traffic(map *m, int salt) {
         map_pos pos;
         map_key_init(m, &k, key, make_key(key, i));
         bool found = map_find(m, &k, &pos);
-        if (i % 3 == 0 && found) map_delete(m, &k, &pos, expiry_ticks(now_ms));
-        else put(m, i);
+        if (i % 3 == 0 && found)
+            map_delete(m, &k, &pos, expiry_ticks(now_ms));
+        else
+            put(m, i);
     }
     m->codecs->current = 2;
     for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(now_ms + 500));

@@ -10,9 +10,15 @@
 static const uint64_t secret[2] = {3, 4};
 static long left = -1; /* allocations before one fails; -1: none fails */
 
-static bool fails(void) { return left >= 0 && left-- == 0; }
-static void *test_alloc(size_t n) { return fails() ? NULL : malloc(n); }
-static void *test_realloc(void *block, size_t n) { return fails() ? NULL : realloc(block, n); }
+static bool fails(void) {
+    return left >= 0 && left-- == 0;
+}
+static void *test_alloc(size_t n) {
+    return fails() ? NULL : malloc(n);
+}
+static void *test_realloc(void *block, size_t n) {
+    return fails() ? NULL : realloc(block, n);
+}
 static const mem failing = {test_alloc, test_realloc, free, malloc_usable_size};
 
 static int values[KEYS]; /* what each key holds; -1: nothing */

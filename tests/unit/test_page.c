@@ -1,4 +1,5 @@
-/* One page against a plain list of slots: inserts, replacements, deletes, expiries; page_sane() each time. */
+/* One page against a plain list of slots: inserts, replacements, deletes, expiries; page_sane()
+ * each time. */
 #include "page.h"
 #include "stem.h"
 #include "test.h"
@@ -38,7 +39,9 @@ static uint32_t random_len(void) {
     return 1 + (uint32_t)(test_random() % 40 ? test_random() % 30 : test_random() % 600);
 }
 
-static uint16_t random_code(void) { return test_random() % 3 ? EXPIRY_NONE : 1234; }
+static uint16_t random_code(void) {
+    return test_random() % 3 ? EXPIRY_NONE : 1234;
+}
 
 static void insert_at(page *p, uint32_t at, slot s) {
     bool head = page_is_head(s.tag);
@@ -84,7 +87,7 @@ static void set_code(page *p, uint32_t at) {
     page_set_code(p, at, code, base);
 }
 
-static void delete(page *p, uint32_t at) {
+static void delete (page *p, uint32_t at) {
     if (page_is_head(model[at].tag)) return;
     uint32_t removed = page_delete(p, at);
     if (removed == 2) at--;
@@ -100,10 +103,14 @@ static void random_traffic(size_t cap) {
     for (int step = 0; step < 3000; step++) {
         int what = (int)(test_random() % 8);
         uint32_t at = count ? (uint32_t)(test_random() % count) : 0;
-        if (what < 4 || count == 0) insert(p);
-        else if (what == 4) replace(p, at);
-        else if (what == 5) set_code(p, at);
-        else if (step / 500 % 2 || what == 6) delete(p, at);
+        if (what < 4 || count == 0)
+            insert(p);
+        else if (what == 4)
+            replace(p, at);
+        else if (what == 5)
+            set_code(p, at);
+        else if (step / 500 % 2 || what == 6)
+            delete (p, at);
         check(p);
     }
 }
