@@ -1,13 +1,15 @@
 /* cron.c: what happens between commands. See cron.h. */
 #include "cron.h"
 
+#include "expire.h"
 #include "train.h"
 #include "waiting.h"
 
-#define SLICE_US   1000
-#define IDLE_MS    100 /* between slices: with nothing to do, */
-#define BUSY_MS    10  /* with something to do, */
-#define HURRIED_MS 1   /* and with a client waiting for it */
+#define SLICE_US       1000
+#define EXPIRE_MUCH_US 2500 /* a quarter of BUSY_MS, while much expires */
+#define IDLE_MS        100  /* between slices: with nothing to do, */
+#define BUSY_MS        10   /* with something to do, */
+#define HURRIED_MS     1    /* and with a client waiting for it */
 
 static struct {
     bool reencoding;
@@ -47,19 +49,22 @@ static void reencode(uint64_t deadline_us) {
 
 static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
+    static bool much_expires;
     uint64_t deadline_us = ckv_monotonic_us() + SLICE_US;
     if (train_step(deadline_us)) cron_reencode();
     if (work.reencoding) reencode(deadline_us);
+    deadline_us = ckv_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
+    much_expires = expire_step(ctx, deadline_us);
     codecs_trim(&ckv.codecs);
-    int wait_ms = work.clients.count                   ? HURRIED_MS
-                  : work.reencoding || train_running() ? BUSY_MS
-                                                       : IDLE_MS;
+    bool busy = work.reencoding || train_running() || much_expires;
+    int wait_ms = work.clients.count ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
     RedisModule_CreateTimer(ctx, wait_ms, tick, NULL);
 }
 
 void cron_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&work.cursor);
     train_start();
+    expire_start();
     RedisModule_CreateTimer(ctx, IDLE_MS, tick, NULL);
 }
 

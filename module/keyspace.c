@@ -179,15 +179,19 @@ bool keyspace_set_expiry(lookup *l, int64_t at_ms) {
     return true;
 }
 
+void keyspace_drop_if_empty(RedisModuleCtx *ctx, const stored_map *s) {
+    if (s->m->totals.records > 0) return;
+    RedisModuleKey *handle = open_map(ctx, s->place);
+    RedisModule_DeleteKey(handle);
+    RedisModule_CloseKey(handle);
+}
+
 void keyspace_delete(lookup *l) {
     map_delete(l->stored->m, &l->key, &l->pos, expiry_ticks(l->now_ms));
     l->stored_there = l->found = false;
     RedisModule_SignalModifiedKey(l->ctx, l->name);
-    if (l->stored->m->totals.records > 0) return;
-    RedisModuleKey *handle = open_map(l->ctx, l->place);
-    RedisModule_DeleteKey(handle);
-    RedisModule_CloseKey(handle);
-    l->stored = NULL;
+    keyspace_drop_if_empty(l->ctx, l->stored);
+    l->stored = maps_at(l->db, l->place);
 }
 
 void keyspace_notify(const lookup *l, int type, const char *event) {

@@ -55,6 +55,9 @@ bool keyspace_set_expiry(lookup *l, int64_t at_ms);
 /* Deletes a record that is stored, expired or not; a map without records goes as well. */
 void keyspace_delete(lookup *l);
 
+/* Deletes the Redis key of a map that holds no record any more; ctx has its database selected. */
+void keyspace_drop_if_empty(RedisModuleCtx *ctx, const stored_map *s);
+
 /* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
 void keyspace_notify(const lookup *l, int type, const char *event);
 

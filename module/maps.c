@@ -129,6 +129,10 @@ bool maps_cursor_next(maps_cursor *c, stored_map **s, uint32_t *bucket) {
     return true;
 }
 
+void maps_cursor_again(maps_cursor *c, const stored_map *s, uint32_t bucket) {
+    if (c->at == s) c->bucket = bucket;
+}
+
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c) {
     uint64_t pages = 0;
     for (const stored_map *s = c->at; s; s = s->next) pages += s->m->totals.pages;

@@ -50,6 +50,8 @@ void maps_cursor_register(maps_cursor *c);
 void maps_cursor_start(maps_cursor *c);
 /* The next bucket; false at the end. */
 bool maps_cursor_next(maps_cursor *c, stored_map **s, uint32_t *bucket);
+/* Comes by a bucket once more, if the cursor is still at its map. */
+void maps_cursor_again(maps_cursor *c, const stored_map *s, uint32_t bucket);
 /* Pages of the maps that a cursor has not come to yet. */
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 

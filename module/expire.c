@@ -1,0 +1,75 @@
+/* expire.c: active expiry. See expire.h. */
+#include "expire.h"
+
+#include "core/map_expire.h"
+#include "keyspace.h"
+
+/* Records deleted, and told of to replicas and AOF in one command, at a time. */
+#define BATCH 64
+/* Of what a slice has looked at, more than 1 in this has expired: there is much to do. */
+#define MUCH 10
+
+static struct {
+    maps_cursor cursor;
+    RedisModuleString *keys[BATCH];
+    size_t count;
+    RedisModuleCtx *ctx;
+} pass;
+
+void expire_start(void) {
+    maps_cursor_register(&pass.cursor);
+}
+
+static void told(void *context, const uint8_t *key, size_t key_len) {
+    (void)context;
+    pass.keys[pass.count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
+}
+
+static void announce(void) {
+    if (pass.count == 0) return;
+    RedisModule_Replicate(pass.ctx, "CDEL", "v", pass.keys, pass.count);
+    for (size_t i = 0; i < pass.count; i++) {
+        RedisModule_SignalModifiedKey(pass.ctx, pass.keys[i]);
+        RedisModule_NotifyKeyspaceEvent(pass.ctx, REDISMODULE_NOTIFY_EXPIRED, "expired",
+                                        pass.keys[i]);
+        RedisModule_FreeString(NULL, pass.keys[i]);
+    }
+    ckv.stats.expired += pass.count;
+    pass.count = 0;
+}
+
+/* Expires what is due in one bucket, at most a batch; true if that was all. */
+static bool expire_bucket(stored_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
+    RedisModule_SelectDb(pass.ctx, s->db);
+    uint32_t n = map_expire(s->m, bucket, now_ms, BATCH, told, NULL);
+    *deleted += n;
+    announce();
+    keyspace_drop_if_empty(pass.ctx, s);
+    return n < BATCH;
+}
+
+static bool may_delete(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    if (flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING)) return false;
+    return !RedisModule_AvoidReplicaTraffic || !RedisModule_AvoidReplicaTraffic();
+}
+
+bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    stored_map *s;
+    uint32_t bucket;
+    uint64_t looked_at = 0, deleted = 0;
+    int64_t now_ms = ckv_now_ms();
+    if (!may_delete(ctx)) return false;
+    pass.ctx = ctx;
+    if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
+    while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
+        if (s->m->totals.expiring > 0 && s->place != MAPS_NO_PLACE) {
+            looked_at += s->m->totals.records / s->m->buckets + 1;
+            /* What is left of the bucket is due again at once. */
+            if (!expire_bucket(s, bucket, now_ms, &deleted))
+                maps_cursor_again(&pass.cursor, s, bucket);
+        }
+        if (ckv_monotonic_us() >= deadline_us) break;
+    }
+    return deleted * MUCH > looked_at;
+}
