@@ -47,7 +47,8 @@ static struct {
     uint64_t data_bytes; /* raw, when the sampling began */
     size_t max_bytes;
     int level;
-    waiting clients;
+    waiting clients; /* of the training that runs */
+    waiting later;   /* who came during it: of the next one, which will know what is stored now */
 } job;
 
 static atomic_bool learning;
@@ -238,7 +239,10 @@ static bool due(void) {
 bool train_step(uint64_t deadline_us) {
     if (atomic_load(&learning)) return atomic_load(&finished) && install();
     if (!job.sampling) {
-        if (!due()) return false;
+        if (!job.later.count && !due()) return false;
+        waiting joined = job.clients;
+        job.clients = job.later;
+        job.later = joined;
         start_sampling();
     }
     stored_map *s;
@@ -254,8 +258,5 @@ bool train_step(uint64_t deadline_us) {
 int train_now(RedisModuleCtx *ctx) {
     if (maps_add_up(-1).totals.records == 0)
         return RedisModule_ReplyWithError(ctx, "ERR there are no records to train on");
-    size_t before = job.clients.count;
-    waiting_add(ctx, &job.clients);
-    if (job.clients.count > before && !train_running()) start_sampling();
-    return REDISMODULE_OK;
+    return waiting_add(ctx, &job.later);
 }

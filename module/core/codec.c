@@ -6,10 +6,11 @@
 #include <zstd.h>
 
 #define ESCAPE_RAW     0xff
-#define ESCAPE_ZSTD    0xfe
+#define ESCAPE_KIND    0xfe
 #define ZSTD_PLAIN     0
 #define ZSTD_DICT      1
-#define ZSTD_PREFIX    2 /* escape and kind */
+#define PHRASE_LONG    2
+#define PREFIX         2 /* escape and kind */
 #define ZSTD_MAGIC_LEN 4
 /* Without a dictionary zstd finds nothing in less than this. Bytes. */
 #define ZSTD_PLAIN_MIN 512
@@ -103,6 +104,7 @@ size_t codecs_bytes(const codecs *all) {
 void codec_free(const mem *m, codec *c) {
     if (c->keys) phrase_free(c->keys);
     if (c->values) phrase_free(c->values);
+    if (c->long_values) phrase_free(c->long_values);
     ZSTD_freeCDict(c->zstd_write);
     ZSTD_freeDDict(c->zstd_read);
     if (c->zstd_dict) m->free(c->zstd_dict);
@@ -177,11 +179,21 @@ static size_t encode_zstd(codecs *all, const codec *c, const void *src, size_t n
     ZSTD_CCtx_setParameter(all->zstd_write, ZSTD_c_dictIDFlag, 0);
     if (c->zstd_write) ZSTD_CCtx_refCDict(all->zstd_write, c->zstd_write);
     size_t len = ZSTD_compress2(all->zstd_write, frame, bound, src, n);
-    if (ZSTD_isError(len) || len - ZSTD_MAGIC_LEN + ZSTD_PREFIX > cap) return CODEC_NO_ROOM;
-    dst[0] = ESCAPE_ZSTD;
+    if (ZSTD_isError(len) || len - ZSTD_MAGIC_LEN + PREFIX > cap) return CODEC_NO_ROOM;
+    dst[0] = ESCAPE_KIND;
     dst[1] = c->zstd_write ? ZSTD_DICT : ZSTD_PLAIN;
-    memcpy(dst + ZSTD_PREFIX, frame + ZSTD_MAGIC_LEN, len - ZSTD_MAGIC_LEN);
-    return len - ZSTD_MAGIC_LEN + ZSTD_PREFIX;
+    memcpy(dst + PREFIX, frame + ZSTD_MAGIC_LEN, len - ZSTD_MAGIC_LEN);
+    return len - ZSTD_MAGIC_LEN + PREFIX;
+}
+
+/* Writes phrase codes, with their prefix if the value is a long one; CODEC_NO_ROOM if they take
+ * more than the value itself. `dst` has n + 1 bytes. */
+static size_t encode_phrases(const codec *c, const void *value, size_t n, uint8_t *dst) {
+    if (n < CODEC_LONG || !c->long_values) return phrase_encode(c->values, value, n, dst, n);
+    dst[0] = ESCAPE_KIND;
+    dst[1] = PHRASE_LONG;
+    size_t len = phrase_encode(c->long_values, value, n, dst + PREFIX, n - PREFIX);
+    return len == PHRASE_NO_ROOM ? CODEC_NO_ROOM : len + PREFIX;
 }
 
 static bool encode_value(codecs *all, codec_buffer *room, const void *value, size_t n,
@@ -193,7 +205,7 @@ static bool encode_value(codecs *all, codec_buffer *room, const void *value, siz
     if (n == 0)
         best = 0;
     else if (c->values && n <= CODEC_PHRASE_MAX)
-        best = phrase_encode(c->values, value, n, dst, n);
+        best = encode_phrases(c, value, n, dst);
     if (n > 0 && worth_zstd(c, n)) {
         size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
         size_t zstd = encode_zstd(all, c, value, n, dst, limit);
@@ -227,12 +239,12 @@ bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out
 /* Rebuilds a whole frame in the table's buffer. Returns its decoded length. */
 static size_t open_frame(codecs *all, const uint8_t *src, size_t n, uint8_t **frame) {
     static const uint8_t magic[ZSTD_MAGIC_LEN] = {0x28, 0xb5, 0x2f, 0xfd};
-    if (n <= ZSTD_PREFIX || src[1] > ZSTD_DICT) return CODEC_NO_ROOM;
+    if (n <= PREFIX || src[1] > ZSTD_DICT) return CODEC_NO_ROOM;
     *frame = reserve(all, &all->frame, n + ZSTD_MAGIC_LEN);
     if (!*frame) return CODEC_NO_ROOM;
     memcpy(*frame, magic, ZSTD_MAGIC_LEN);
-    memcpy(*frame + ZSTD_MAGIC_LEN, src + ZSTD_PREFIX, n - ZSTD_PREFIX);
-    unsigned long long len = ZSTD_getFrameContentSize(*frame, n - ZSTD_PREFIX + ZSTD_MAGIC_LEN);
+    memcpy(*frame + ZSTD_MAGIC_LEN, src + PREFIX, n - PREFIX);
+    unsigned long long len = ZSTD_getFrameContentSize(*frame, n - PREFIX + ZSTD_MAGIC_LEN);
     return len > CODEC_ZSTD_MAX ? CODEC_NO_ROOM : (size_t)len; /* includes zstd's error codes */
 }
 
@@ -243,7 +255,7 @@ static const uint8_t *decode_zstd(codecs *all, const codec *c, const uint8_t *sr
     if (content == CODEC_NO_ROOM) return NULL;
     uint8_t *dst = reserve(all, &all->decoded, content);
     if (!dst || (src[1] == ZSTD_DICT && !c->zstd_read)) return NULL;
-    size_t frame_len = n - ZSTD_PREFIX + ZSTD_MAGIC_LEN;
+    size_t frame_len = n - PREFIX + ZSTD_MAGIC_LEN;
     size_t got = src[1] == ZSTD_DICT
                      ? ZSTD_decompress_usingDDict(all->zstd_read, dst, content, frame, frame_len,
                                                   c->zstd_read)
@@ -251,6 +263,19 @@ static const uint8_t *decode_zstd(codecs *all, const codec *c, const uint8_t *sr
     if (ZSTD_isError(got) || got != content) return NULL;
     *len = content;
     return dst;
+}
+
+/* The dictionary whose codes a value is made of and, in *prefix, what stands before them. NULL:
+ * none, the value is damaged. */
+static const phrase_dict *dict_of(const codec *c, const uint8_t *src, size_t *prefix) {
+    if (!c) return NULL;
+    if (src[0] != ESCAPE_KIND) return c->values;
+    *prefix = PREFIX;
+    return c->long_values;
+}
+
+static bool is_zstd(const uint8_t *src, size_t n) {
+    return src[0] == ESCAPE_KIND && !(n > PREFIX && src[1] == PHRASE_LONG);
 }
 
 const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, size_t n,
@@ -264,21 +289,23 @@ const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, s
         *len = n - 1;
         return bytes + 1;
     }
-    if (!c) return NULL;
-    if (bytes[0] == ESCAPE_ZSTD) return decode_zstd(all, c, bytes, n, len);
+    if (is_zstd(bytes, n)) return c ? decode_zstd(all, c, bytes, n, len) : NULL;
+    size_t prefix = 0;
+    const phrase_dict *dict = dict_of(c, bytes, &prefix);
     uint8_t *dst = reserve(all, &all->decoded, CODEC_PHRASE_MAX);
-    if (!dst || !c->values) return NULL;
-    *len = phrase_decode(c->values, src, n, dst, all->decoded.cap);
+    if (!dst || !dict) return NULL;
+    *len = phrase_decode(dict, bytes + prefix, n - prefix, dst, all->decoded.cap);
     return *len == PHRASE_NO_ROOM || *len == PHRASE_CORRUPT ? NULL : dst;
 }
 
 size_t codec_value_len(codecs *all, uint8_t place, const void *src, size_t n) {
-    const codec *c = all->place[place];
     const uint8_t *bytes = src;
     uint8_t *frame;
     if (n == 0) return 0;
     if (bytes[0] == ESCAPE_RAW) return n - 1;
-    if (bytes[0] == ESCAPE_ZSTD) return open_frame(all, bytes, n, &frame);
-    size_t len = c && c->values ? phrase_decoded_len(c->values, src, n) : CODEC_NO_ROOM;
+    if (is_zstd(bytes, n)) return open_frame(all, bytes, n, &frame);
+    size_t prefix = 0;
+    const phrase_dict *dict = dict_of(all->place[place], bytes, &prefix);
+    size_t len = dict ? phrase_decoded_len(dict, bytes + prefix, n - prefix) : CODEC_NO_ROOM;
     return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;
 }

@@ -13,6 +13,7 @@
  *      [0xff][the bytes as they are ...]           raw
  *      [0xfe][kind][zstd frame without magic ...]  values only; kind 0: no dictionary,
  *                                                  1: the codec's own
+ *      [0xfe][2][phrase codes ...]                 values only; of the dictionary for long values
  *
  * Keys are never zstd's: equal keys must have equal encodings under one codec.
  */
@@ -34,8 +35,13 @@
 #define CODEC_PHRASE_MAX (64u << 10)
 #define CODEC_ZSTD_MAX   (1u << 20)
 
+/* Short texts and long documents are mostly of different kinds: where both are stored, values of at
+ * least this many bytes have a dictionary of their own. */
+#define CODEC_LONG 256
+
 typedef struct codec {
     phrase_dict *keys, *values;      /* NULL: none learned */
+    phrase_dict *long_values;        /* NULL: `values` serves them all */
     struct ZSTD_CDict_s *zstd_write; /* NULL: none learned */
     struct ZSTD_DDict_s *zstd_read;
     void *zstd_dict; /* the dictionary's bytes, for saving */

@@ -9,6 +9,8 @@
 
 /* Keys get at most this share of a codec's memory, 1 in n. */
 #define KEYS_SHARE 4
+/* Two dictionaries for values are made only where each can have some room. Bytes. */
+#define LONG_ROOM_MIN (256u << 10)
 /* zstd is considered for values at least this long, with a dictionary of at most this much. */
 #define ZSTD_SIZE_MIN  128
 #define ZSTD_DICT_MAX  (112u << 10)
@@ -118,6 +120,47 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
 
 /* ---- training ------------------------------------------------------------------------------- */
 
+/* Long values get a dictionary of their own if there are enough of them and of short ones: an
+ * eighth of the bytes each, at least. Sorts the samples into `sorted`, short ones first; returns
+ * how many those are. */
+static size_t sort_by_length(const codec_samples *s, phrase_sample *sorted, double raw[2]) {
+    size_t shorts = 0, at = 0;
+    for (size_t i = 0; i < s->value_count; i++) shorts += s->values[i].len < CODEC_LONG;
+    size_t next[2] = {0, shorts};
+    for (; at < s->value_count; at++) {
+        int is_long = s->values[at].len >= CODEC_LONG;
+        sorted[next[is_long]++] = s->values[at];
+        raw[is_long] += s->values[at].len;
+    }
+    return shorts;
+}
+
+static bool train_values(const mem *m, codec *c, const codec_samples *s, size_t room) {
+    double raw[2] = {0}, encoded = 0;
+    phrase_sample *sorted = m->alloc((s->value_count + 1) * sizeof *sorted);
+    if (!sorted) return false;
+    size_t shorts = sort_by_length(s, sorted, raw), count = s->value_count;
+    double least = (raw[0] + raw[1]) / 8;
+    if (raw[0] >= least && raw[1] >= least && room >= LONG_ROOM_MIN) {
+        c->long_values = phrase_train(m, sorted + shorts, count - shorts, room / 2);
+        count = shorts;
+    }
+    bool done = count == s->value_count || c->long_values;
+    if (c->long_values) {
+        c->bytes += phrase_bytes(c->long_values);
+        room -= phrase_bytes(c->long_values);
+        encoded += raw[1] * phrase_expected_ratio(c->long_values);
+    }
+    if (done) c->values = phrase_train(m, c->long_values ? sorted : s->values, count, room);
+    m->free(sorted);
+    if (!c->values) return false;
+    c->bytes += phrase_bytes(c->values);
+    double rest = c->long_values ? raw[0] : raw[0] + raw[1];
+    encoded += rest * phrase_expected_ratio(c->values);
+    c->ratio = raw[0] + raw[1] > 0 ? encoded / (raw[0] + raw[1]) : 1;
+    return true;
+}
+
 codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int zstd_level) {
     codec *c = m->alloc(sizeof *c);
     if (!c) return NULL;
@@ -126,11 +169,7 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     if (!c->keys) goto failed;
     c->bytes += phrase_bytes(c->keys);
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
-    c->values = phrase_train(m, s->values, s->value_count, room);
-    if (!c->values) goto failed;
-    c->bytes += phrase_bytes(c->values);
-    c->ratio = phrase_expected_ratio(c->values);
-    if (!consider_zstd(m, c, s, room, zstd_level)) goto failed;
+    if (!train_values(m, c, s, room) || !consider_zstd(m, c, s, room, zstd_level)) goto failed;
     return c;
 failed:
     codec_free(m, c);
@@ -151,16 +190,17 @@ static uint32_t get_u32(const uint8_t *src) {
 }
 
 size_t codec_save_size(const codec *c) {
-    return 3 * 4 + phrase_save(c->keys, NULL, 0) + phrase_save(c->values, NULL, 0) +
-           c->zstd_dict_len + TAIL_BYTES;
+    size_t bytes = 4 * 4 + c->zstd_dict_len + TAIL_BYTES;
+    bytes += phrase_save(c->keys, NULL, 0) + phrase_save(c->values, NULL, 0);
+    return bytes + (c->long_values ? phrase_save(c->long_values, NULL, 0) : 0);
 }
 
 void codec_save(const codec *c, uint8_t *dst) {
-    const phrase_dict *dicts[2] = {c->keys, c->values};
-    for (int i = 0; i < 2; i++) {
-        size_t len = phrase_save(dicts[i], NULL, 0);
+    const phrase_dict *dicts[3] = {c->keys, c->values, c->long_values};
+    for (int i = 0; i < 3; i++) {
+        size_t len = dicts[i] ? phrase_save(dicts[i], NULL, 0) : 0;
         put_u32(dst, (uint32_t)len);
-        phrase_save(dicts[i], dst + 4, len);
+        if (dicts[i]) phrase_save(dicts[i], dst + 4, len);
         dst += 4 + len;
     }
     put_u32(dst, (uint32_t)c->zstd_dict_len);
@@ -182,10 +222,14 @@ static int64_t next_part(const uint8_t **src, const uint8_t *end, const uint8_t 
     return len;
 }
 
-static phrase_dict *load_dict(const mem *m, const uint8_t **src, const uint8_t *end) {
+/* Reads a dictionary, or none if it may be left out. False: damaged or out of memory. */
+static bool load_dict(const mem *m, const uint8_t **src, const uint8_t *end, bool optional,
+                      phrase_dict **d) {
     const uint8_t *part;
     int64_t len = next_part(src, end, &part);
-    return len < 0 ? NULL : phrase_load(m, part, (size_t)len);
+    if (len < 0 || (len == 0 && !optional)) return false;
+    if (len > 0) *d = phrase_load(m, part, (size_t)len);
+    return len == 0 || *d;
 }
 
 static bool load_zstd(const mem *m, codec *c, const uint8_t **src, const uint8_t *end, int level) {
@@ -203,13 +247,14 @@ codec *codec_load(const mem *m, const uint8_t *src, size_t n, int zstd_level) {
     codec *c = m->alloc(sizeof *c);
     if (!c) return NULL;
     *c = (codec){.bytes = m->usable(c)};
-    c->keys = load_dict(m, &src, end);
-    c->values = c->keys ? load_dict(m, &src, end) : NULL;
-    if (!c->values || !load_zstd(m, c, &src, end, zstd_level) || end - src != TAIL_BYTES) {
+    if (!load_dict(m, &src, end, false, &c->keys) || !load_dict(m, &src, end, false, &c->values) ||
+        !load_dict(m, &src, end, true, &c->long_values) ||
+        !load_zstd(m, c, &src, end, zstd_level) || end - src != TAIL_BYTES) {
         codec_free(m, c);
         return NULL;
     }
     c->bytes += phrase_bytes(c->keys) + phrase_bytes(c->values);
+    if (c->long_values) c->bytes += phrase_bytes(c->long_values);
     c->zstd_classes = c->zstd_dict ? get_u32(src) : 0;
     memcpy(&c->ratio, src + 4, 8);
     memcpy(&c->data_bytes, src + 12, 8);

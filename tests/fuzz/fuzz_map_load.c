@@ -2,7 +2,7 @@
  */
 #include "map_save.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t secret[2] = {1, 2};
