@@ -47,7 +47,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all help setup demo test unit fuzz fuzz-short integration lint format run install bench-codec \
-        bench-throughput servers test-servers clean distclean \
+        bench-throughput bench-scale servers test-servers clean distclean \
         setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
@@ -135,6 +135,11 @@ bench-throughput: build/ckv.so | setup-server setup-python3 ## redis-benchmark: 
 bench-codec: build/bench-codec | setup-python ## bytes and speed of the codecs alone (DATA='file ...')
 	.venv/bin/python bench/codec/bench_codec.py --binary build/bench-codec \
 	    $(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le))
+
+bench-scale: build/ckv.so | setup-server setup-python ## density, speed, pauses, churn by the number of records (N=10000000)
+	.venv/bin/python bench/scale.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
+	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt \
+	    $(DATA_DIR)/tweets_big.txt)))
 
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

@@ -89,7 +89,6 @@ class Run:
                 if self.kind is CKV:
                     # Where a server would get to by itself, in the background, a while after such a bulk load.
                     self.step("train and optimize")
-                    client.call("CKV", "TRAIN")  # may only wait for the one that the load has set off
                     began = time.perf_counter()
                     client.call("CKV", "TRAIN")
                     client.call("CKV", "OPTIMIZE")

@@ -1,0 +1,350 @@
+"""Density and speed by the number of records: ckv against strings and hashes on the same kind of server.
+
+    scale.py [--records N] [--parts density,pairs,speed,pause,churn,files] [--sizes 10000,100000,...]
+
+Prints a table for each part and keeps the figures in bench/results/scale.json; with the part
+`density` it also draws docs/scale.png."""
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from datetime import date
+
+import data
+from server import ROOT, Client, Failed, Pipelines, Server, command
+
+DEPTH = 50
+CHUNK = 50_000
+TTL = b"86400"
+RESULT = os.path.join(ROOT, "bench", "results", "scale.json")
+PICTURE = os.path.join(ROOT, "docs", "scale.png")
+
+
+def start(options):
+    server = Server(options.redis_server, module=options.module)
+    server.start()
+    return server
+
+
+def send(server, commands, total, reply=b"+OK\r\n"):
+    """Sends commands (a function from a record's number to bytes) in pipelines; returns seconds."""
+    seconds = 0.0
+    with Pipelines(server.port, 8) as pipelines:
+        for first in range(0, total, CHUNK):
+            pairs = []
+            for at in range(first, min(first + CHUNK, total), DEPTH):
+                part = [commands(i) for i in range(at, min(at + DEPTH, total))]
+                pairs.append((b"".join(part), reply * len(part)))
+            seconds += pipelines.run(pairs)
+    return seconds
+
+
+def used(client):
+    try:
+        client.call("MEMORY", "PURGE")
+    except Failed:
+        pass
+    time.sleep(1.5)
+    memory = client.info("memory")
+    return int(memory["used_memory"]), int(memory["used_memory_rss"])
+
+
+def settle(client):
+    """Where a server gets to by itself, in the background, a while after a bulk load."""
+    client.call("CKV", "TRAIN")
+    client.call("CKV", "OPTIMIZE")
+
+
+def growth(options, commands, total, is_ckv, reply=b"+OK\r\n"):
+    """Bytes a record by which used_memory and RSS grow, and INFO ckv."""
+    with start(options) as server, Client(server.port) as client:
+        before = used(client)
+        seconds = send(server, commands, total, reply)
+        if is_ckv:
+            settle(client)
+        after = used(client)
+        info = client.info("ckv") if is_ckv else {}
+        return {"used_memory": (after[0] - before[0]) / total, "rss": (after[1] - before[1]) / total,
+                "per_second": total / seconds, "info": info}
+
+
+def row(*cells):
+    print("| " + " | ".join(f"{c:,.2f}" if isinstance(c, float) else str(c) for c in cells) + " |", flush=True)
+
+
+def head(*cells):
+    print()
+    row(*cells)
+    print("|" + "---|" * len(cells), flush=True)
+
+
+# ---- 1, 2: bytes a record ------------------------------------------------------------------------
+
+
+def tweet(verb, values):
+    count = len(values)
+    return lambda i: command(verb, b"KEY:%d" % i, values[i % count], "EX", TTL)
+
+
+def density(options, values, name):
+    result = []
+    head(name, "records", "used_memory", "RSS", "in pages", "dictionaries", "SET used_memory")
+    for total in options.sizes:
+        ours = growth(options, tweet("CSET", values), total, True)
+        theirs = growth(options, tweet("SET", values), min(total, 1_000_000), False)
+        info = ours["info"]
+        row("", total, ours["used_memory"], ours["rss"], int(info["ckv_page_bytes"]) / total,
+            int(info["ckv_dictionary_bytes"]) / total, theirs["used_memory"])
+        result.append({"records": total, "ckv": ours, "strings": theirs})
+    return result
+
+
+def draw(result):
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for name, rows in result.items():
+        axes.plot([r["records"] for r in rows], [r["ckv"]["used_memory"] for r in rows], "o-", label=f"ckv, {name}")
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("records")
+    axes.set_ylabel("bytes of used_memory per record")
+    axes.legend()
+    axes.grid(True, alpha=0.3)
+    figure.savefig(PICTURE, dpi=120, bbox_inches="tight")
+
+
+# ---- 3: small pairs ----------------------------------------------------------------------------------
+
+
+def media_user(i):
+    return 1_000_000 + i, random.Random(i).randrange(1_000_000_000)
+
+
+def pairs(options, _values, _name):
+    total = options.records
+    result = {}
+    head("pairs", "kind", "used_memory", "RSS")
+
+    def case(what, commands, is_ckv, reply=b"+OK\r\n"):
+        result[what] = growth(options, commands, total, is_ckv, reply)
+        row("", what, result[what]["used_memory"], result[what]["rss"])
+
+    def media(verb):
+        return lambda i: command(verb, b"media:%d" % media_user(i)[0], media_user(i)[1])
+
+    def bucket(i):
+        media_id, user = media_user(i)
+        return command("HSET", b"mediabucket:%d" % (media_id // 1000), media_id, user)
+
+    def unique(verb):
+        def make(i):
+            rng = random.Random(i)
+            return command(verb, str(uuid.UUID(int=rng.getrandbits(128), version=4)), rng.randbytes(8))
+        return make
+
+    case("media id -> user id, CSET", media("CSET"), True)
+    case("media id -> user id, SET", media("SET"), False)
+    case("media id -> user id, HSET", bucket, False, b":1\r\n")
+    case("UUID -> 8 bytes, CSET", unique("CSET"), True)
+    case("UUID -> 8 bytes, SET", unique("SET"), False)
+    return result
+
+
+# ---- 4: speed ------------------------------------------------------------------------------------------
+
+
+def thread_cpu(pid):
+    with open(f"/proc/{pid}/task/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def benchmark(server, pid, total, depth, *words):
+    """redis-benchmark: requests a second, the server's CPU time per command in us, p99.9 in ms."""
+    requests = 200_000 if depth == 1 else 2_000_000
+    before = thread_cpu(pid)
+    out = subprocess.run(["redis-benchmark", "-p", str(server.port), "-c", "50", "-P", str(depth), "-n", str(requests),
+                          "-r", str(total), "--precision", "3", *words], capture_output=True, text=True, check=True).stdout
+    out = out.replace("\r", "\n")
+    per_second = float(re.findall(r"throughput summary: ([0-9.]+)", out)[-1])
+    slowest = [float(ms) for percent, ms in re.findall(r"([0-9.]+)% <= ([0-9.]+) milliseconds", out)
+               if float(percent) >= 99.9]
+    return {"per_second": per_second, "cpu_us": (thread_cpu(pid) - before) / requests * 1e6,
+            "p999_ms": min(slowest) if slowest else 0.0}
+
+
+def speed(options, values, name):
+    """redis-benchmark's keys have twelve digits: records with just these are loaded, as both kinds."""
+    total = options.records
+    value = values[0].decode("latin-1")
+    result = {}
+    with start(options) as server, Client(server.port) as client:
+        for verb in ("SET", "CSET"):
+            send(server, lambda i: command(verb, b"KEY:%012d" % i, values[i % len(values)], "EX", TTL), total)
+        settle(client)
+        pid = int(client.info("server")["process_id"])
+        head(f"speed, {total:,} records", "pipeline", "requests/s", "CPU us", "p99.9 ms", "ratio of requests/s",
+             "ratio of CPU")
+        for depth in (1, DEPTH):
+            runs = {verb: [] for verb in ("SET", "CSET", "GET", "CGET")}
+            for _ in range(options.rounds):
+                for verb in runs:
+                    words = [verb, "KEY:__rand_int__"] + ([value, "EX", "86400"] if "SET" in verb else [])
+                    runs[verb].append(benchmark(server, pid, total, depth, *words))
+            middle = {verb: {f: statistics.median(r[f] for r in rows) for f in rows[0]} for verb, rows in runs.items()}
+            for verb, m in middle.items():
+                native = middle[verb.removeprefix("C")]
+                row(verb, depth, m["per_second"], m["cpu_us"], m["p999_ms"], m["per_second"] / native["per_second"],
+                    native["cpu_us"] / m["cpu_us"])
+            result[depth] = middle
+    return result
+
+
+# ---- 5: pauses ------------------------------------------------------------------------------------------
+
+
+def probe(port, stop, out):
+    """PING each millisecond; what it took, ms, by powers of two."""
+    worst, histogram = 0.0, {}
+    with Client(port) as client:
+        while not stop.is_set():
+            began = time.perf_counter()
+            client.call("PING")
+            ms = (time.perf_counter() - began) * 1000
+            worst = max(worst, ms)
+            bound = next(b for b in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 1e9) if ms <= b)
+            histogram[bound] = histogram.get(bound, 0) + 1
+            time.sleep(0.001)
+    out.put((worst, histogram))
+
+
+def pause(options, values, name):
+    result = {}
+    head("pauses", "command", "longest ms", "histogram: up to ms: count")
+    for verb in ("SET", "CSET"):
+        with start(options) as server, Client(server.port) as client:
+            client.call("CONFIG", "SET", "latency-monitor-threshold", "1")
+            stop, out = multiprocessing.Event(), multiprocessing.Queue()
+            prober = multiprocessing.Process(target=probe, args=(server.port, stop, out))
+            prober.start()
+            send(server, tweet(verb, values), options.records)
+            if verb == "CSET":
+                client.call("CKV", "OPTIMIZE")
+            stop.set()
+            worst, histogram = out.get()
+            prober.join()
+            latest = [[x.decode() if isinstance(x, bytes) else x for x in event] for event in client.call("LATENCY", "LATEST")]
+            result[verb] = {"worst_ms": worst, "histogram": histogram, "latency": latest}
+            row("", verb, worst, ", ".join(f"{b}: {n}" for b, n in sorted(histogram.items())))
+            row("", f"{verb}, LATENCY LATEST", "", latest)
+    return result
+
+
+# ---- 6: churn -------------------------------------------------------------------------------------------
+
+
+def churn(options, values, name):
+    total = min(options.records, 1_000_000)
+    joined = b" ".join(values[:50_000])
+
+    def value(i, turn):
+        rng = random.Random(i * 31 + turn)
+        at = rng.randrange(len(joined) - 200)
+        return joined[at:at + rng.randrange(1, 200)]
+
+    def live(client):
+        settle(client)
+        return used(client)[0] / (total / 2)
+
+    with start(options) as server, Client(server.port) as client:
+        for turn in range(10):
+            send(server, lambda i: command("CSET", b"KEY:%d" % i, value(i, turn), "EX", TTL), total)
+        send(server, lambda i: command("CDEL", b"KEY:%d" % (2 * i)), total // 2, b":1\r\n")
+        churned = live(client)
+    with start(options) as server, Client(server.port) as client:
+        send(server, lambda i: command("CSET", b"KEY:%d" % (2 * i + 1), value(2 * i + 1, 9), "EX", TTL), total // 2)
+        fresh = live(client)
+    head("churn", "records left", "bytes per record", "freshly loaded", "difference")
+    row("", total // 2, churned, fresh, f"{100 * (churned / fresh - 1):+.1f}%")
+    return {"churned": churned, "fresh": fresh}
+
+
+# ---- 7: files ---------------------------------------------------------------------------------------------
+
+
+def files(options, values, name):
+    result = {}
+    head("files", "kind", "SAVE s", "load s", "both s", "file MB", "file / used_memory")
+    for verb in ("SET", "CSET"):
+        with start(options) as server:
+            with Client(server.port) as client:
+                send(server, tweet(verb, values), options.records)
+                if verb == "CSET":
+                    settle(client)
+                memory = used(client)[0]
+                began = time.perf_counter()
+                client.call("SAVE")
+                saved = time.perf_counter() - began
+            size = os.path.getsize(os.path.join(server.dir, "dump.rdb"))
+            server.stop()
+            server.start()
+            loaded = server.load_seconds()
+            result[verb] = {"save": saved, "load": loaded, "bytes": size, "used_memory": memory}
+            row("", verb, saved, loaded, saved + loaded, size / 1e6, size / memory)
+    both = {verb: r["save"] + r["load"] for verb, r in result.items()}
+    print(f"\nsaving and loading: {both['SET'] / both['CSET']:.1f} times faster")
+    return result
+
+
+# ---- all ----------------------------------------------------------------------------------------------------
+
+PARTS = {"density": density, "pairs": pairs, "speed": speed, "pause": pause, "churn": churn, "files": files}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--redis-server", default="redis-server")
+    parser.add_argument("--module", default=os.path.join(ROOT, "build", "ckv.so"))
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--sizes", default="", help="for density; up to --records if not given")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--data", action="append", help="files with one record a line; density takes them all")
+    options = parser.parse_args()
+    sizes = options.sizes or ",".join(str(10 ** e) for e in range(4, 9) if 10 ** e <= options.records)
+    options.sizes = [int(size) for size in sizes.split(",")]
+    sources = [data.records(path) for path in options.data or [None]]
+    result = {}
+    if os.path.exists(RESULT):
+        with open(RESULT) as f:
+            result = json.load(f)
+    result["run"] = {"date": str(date.today()), "machine": platform.processor() or platform.machine(),
+                     "cores": os.cpu_count(), "command": " ".join(sys.argv)}
+    for part in options.parts.split(","):
+        if part == "density":
+            result[part] = {name: density(options, values, name) for values, name in sources}
+            draw(result[part])
+        else:
+            result[part] = {"records": options.records, "figures": PARTS[part](options, *sources[0])}
+        with open(RESULT, "w") as f:
+            json.dump(result, f, indent=1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failed as failed:
+        sys.exit(f"scale.py: {failed}")
+    except KeyboardInterrupt:
+        sys.exit(130)
