@@ -22,7 +22,7 @@ int config_register(RedisModuleCtx *ctx) {
         unsigned flags;
     } settings[] = {
         {"maps", &ckv.config.maps, 1024, 1, 65536, REDISMODULE_CONFIG_IMMUTABLE},
-        {"dictionary-size", &ckv.config.dictionary_size, 4 << 20, 64 << 10, 64 << 20,
+        {"dictionary-size", &ckv.config.dictionary_size, 8 << 20, 64 << 10, 64 << 20,
          REDISMODULE_CONFIG_MEMORY},
         {"compression-level", &ckv.config.compression_level, 3, 1, 19, 0},
         {"train-after", &ckv.config.train_after, 1 << 20, 64 << 10, 1 << 30,

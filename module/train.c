@@ -14,7 +14,7 @@
 #define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
 /* Of values longer than this only some are taken, so that where short and long ones are stored
  * together the short ones are not lost among them. Bytes. */
-#define LONG_VALUE 256
+#define LONG_VALUE 128
 #define GROWN      4 /* times the data, since the last sample was taken */
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
