@@ -86,26 +86,6 @@ static bool met(const conditions *c, int64_t current_ms, int64_t at_ms) {
     return !(c->lt && at_ms >= current_ms);
 }
 
-/* Whether a time that has passed deletes the record here and now: on a replica, or while an AOF
- * is read, the deletion will come as a command of its own. */
-static bool deletes_what_is_past(RedisModuleCtx *ctx) {
-    int flags = RedisModule_GetContextFlags(ctx);
-    return !(flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING));
-}
-
-static bool apply_expiry(lookup *l, int64_t at_ms) {
-    if (at_ms <= l->now_ms && deletes_what_is_past(l->ctx)) {
-        keyspace_delete(l);
-        RedisModule_Replicate(l->ctx, "CDEL", "s", l->name);
-        keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "del");
-        return true;
-    }
-    if (!keyspace_set_expiry(l, at_ms)) return false;
-    RedisModule_Replicate(l->ctx, "CPEXPIREAT", "sl", l->name, (long long)at_ms);
-    keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "expire");
-    return true;
-}
-
 static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     conditions c;
@@ -115,7 +95,7 @@ static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, i
     lookup l;
     if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
     bool wanted = l.found && met(&c, map_expiry_ms(&l.pos), at_ms);
-    if (!wanted || apply_expiry(&l, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
+    if (!wanted || keyspace_expire(&l, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
     return REDISMODULE_OK;
 }
 
@@ -137,12 +117,6 @@ int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     lookup l;
     if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
     bool had_expiry = l.found && map_expiry_ms(&l.pos) != EXPIRY_NEVER;
-    if (!had_expiry || keyspace_set_expiry(&l, EXPIRY_NEVER)) {
-        if (had_expiry) {
-            RedisModule_ReplicateVerbatim(ctx);
-            keyspace_notify(&l, REDISMODULE_NOTIFY_GENERIC, "persist");
-        }
-        RedisModule_ReplyWithLongLong(ctx, had_expiry);
-    }
+    if (!had_expiry || keyspace_persist(&l)) RedisModule_ReplyWithLongLong(ctx, had_expiry);
     return REDISMODULE_OK;
 }

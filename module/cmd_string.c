@@ -58,18 +58,6 @@ static void replicate_set(RedisModuleCtx *ctx, RedisModuleString **argv, int arg
         RedisModule_Replicate(ctx, "CSET", "ss", argv[1], argv[2]);
 }
 
-/* Replies the value that was there, or null. False: it is damaged, and that is the reply. */
-static bool reply_old(lookup *l) {
-    if (!l->found) {
-        RedisModule_ReplyWithNull(l->ctx);
-        return true;
-    }
-    size_t len;
-    const uint8_t *value = keyspace_value(l, &len);
-    if (value) RedisModule_ReplyWithStringBuffer(l->ctx, (const char *)value, len);
-    return value != NULL;
-}
-
 int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     set_options o;
@@ -86,7 +74,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!keyspace_find_begun(&l)) return RedisModule_ReplyWithError(ctx, ERROR_TYPE);
     bool refused = (o.nx && l.found) || (o.xx && !l.found);
-    if (o.get && !reply_old(&l))
+    if (o.get && !keyspace_reply_value(&l))
         refused = true;
     else if (!o.get && refused)
         RedisModule_ReplyWithNull(ctx);
@@ -105,22 +93,12 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* Counts a read, and tells of a miss. */
-static void note_read(const lookup *l) {
-    if (l->found) {
-        ckv.stats.hits++;
-        return;
-    }
-    ckv.stats.misses++;
-    keyspace_notify(l, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
-}
-
 int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
     if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    note_read(&l);
-    reply_old(&l);
+    keyspace_note_read(&l);
+    keyspace_reply_value(&l);
     return REDISMODULE_OK;
 }
 
@@ -128,7 +106,7 @@ int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
     if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    note_read(&l);
+    keyspace_note_read(&l);
     size_t len = l.found ? map_value_len(l.stored->m, &l.pos) : 0;
     RedisModule_ReplyWithLongLong(ctx, (long long)len);
     return REDISMODULE_OK;
@@ -161,8 +139,8 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             RedisModule_ReplyWithNull(ctx);
             continue;
         }
-        note_read(l);
-        reply_old(l);
+        keyspace_note_read(l);
+        keyspace_reply_value(l);
     }
     return REDISMODULE_OK;
 }

@@ -13,6 +13,7 @@ typedef struct entry {
 #define READ_KEY   (REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS)
 #define WRITE_KEY  (REDISMODULE_CMD_KEY_OW | REDISMODULE_CMD_KEY_UPDATE)
 #define UPDATE_KEY (REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE)
+#define INSERT_KEY (REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT)
 #define CHANGE_KEY                                                                                 \
     (REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_ACCESS | REDISMODULE_CMD_KEY_UPDATE)
 #define DELETE_KEY (REDISMODULE_CMD_KEY_RM | REDISMODULE_CMD_KEY_DELETE)
@@ -30,6 +31,35 @@ static const entry table[] = {
      "O(N) where N is the number of records to read", "Returns the values of several records."},
     {"cstrlen", cmd_cstrlen, "readonly fast", 1, 1, 1, 2, READ_KEY, "O(1)",
      "Returns the length of a value."},
+    {"cgetdel", cmd_cgetdel, "write fast", 1, 1, 1, 2, CHANGE_KEY, "O(1)",
+     "Returns the value of a record and deletes it."},
+    {"cgetex", cmd_cgetex, "write fast", 1, 1, 1, -2, CHANGE_KEY, "O(1)",
+     "Returns the value of a record and sets or removes its expiry."},
+    {"cgetset", cmd_cgetset, WRITES, 1, 1, 1, 3, CHANGE_KEY, "O(1)",
+     "Sets the value of a record and returns the one before."},
+    {"csetnx", cmd_csetnx, WRITES, 1, 1, 1, 3, WRITE_KEY, "O(1)",
+     "Sets the value of a record that does not exist."},
+    {"csetex", cmd_csetex, "write deny-oom", 1, 1, 1, 4, WRITE_KEY, "O(1)",
+     "Sets the value and the expiry of a record, in seconds."},
+    {"cpsetex", cmd_cpsetex, "write deny-oom", 1, 1, 1, 4, WRITE_KEY, "O(1)",
+     "Sets the value and the expiry of a record, in milliseconds."},
+    {"cappend", cmd_cappend, WRITES, 1, 1, 1, 3, INSERT_KEY, "O(N) where N is the new length",
+     "Appends to a value."},
+    {"cgetrange", cmd_cgetrange, "readonly", 1, 1, 1, 4, READ_KEY,
+     "O(N) where N is the length of the value", "Returns a part of a value."},
+    {"csetrange", cmd_csetrange, "write deny-oom", 1, 1, 1, 4, UPDATE_KEY,
+     "O(N) where N is the new length", "Writes over a part of a value."},
+    {"cincr", cmd_cincr, WRITES, 1, 1, 1, 2, CHANGE_KEY, "O(1)", "Adds one to a number."},
+    {"cdecr", cmd_cdecr, WRITES, 1, 1, 1, 2, CHANGE_KEY, "O(1)", "Takes one from a number."},
+    {"cincrby", cmd_cincrby, WRITES, 1, 1, 1, 3, CHANGE_KEY, "O(1)", "Adds to a number."},
+    {"cdecrby", cmd_cdecrby, WRITES, 1, 1, 1, 3, CHANGE_KEY, "O(1)", "Takes from a number."},
+    {"cincrbyfloat", cmd_cincrbyfloat, WRITES, 1, 1, 1, 3, CHANGE_KEY, "O(1)",
+     "Adds to a floating-point number."},
+    {"cunlink", cmd_cdel, "write fast", 1, -1, 1, -2, DELETE_KEY,
+     "O(N) where N is the number of records to delete", "Deletes records; the same as CDEL."},
+    {"ctouch", cmd_cexists, "readonly fast", 1, -1, 1, -2, EXISTS_KEY,
+     "O(N) where N is the number of records to look for",
+     "Counts how many of the records exist; the same as CEXISTS."},
     {"cdel", cmd_cdel, "write", 1, -1, 1, -2, DELETE_KEY,
      "O(N) where N is the number of records to delete", "Deletes records."},
     {"cexists", cmd_cexists, "readonly fast", 1, -1, 1, -2, EXISTS_KEY,

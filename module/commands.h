@@ -8,6 +8,11 @@ typedef int command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* cmd_string.c */
 command cmd_cset, cmd_cget, cmd_cmset, cmd_cmget, cmd_cstrlen;
+/* cmd_getset.c */
+command cmd_cgetdel, cmd_cgetex, cmd_cgetset, cmd_csetnx, cmd_csetex, cmd_cpsetex;
+/* cmd_modify.c */
+command cmd_cappend, cmd_cgetrange, cmd_csetrange;
+command cmd_cincr, cmd_cdecr, cmd_cincrby, cmd_cdecrby, cmd_cincrbyfloat;
 /* cmd_key.c */
 command cmd_cdel, cmd_cexists, cmd_cdbsize;
 /* cmd_expire.c */

@@ -43,14 +43,18 @@ uint32_t keyspace_place_of_name(RedisModuleString *name) {
     return same ? (uint32_t)n : MAPS_NO_PLACE;
 }
 
+/* Whether this server decides what is deleted: not on a replica, nor while a file is loaded. */
+static bool is_primary(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    return !(flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING));
+}
+
 /* Expired records are deleted when somebody meets them, unless it is a replica that does: there
  * the primary decides. */
 static void expire_if_due(lookup *l) {
     int64_t at_ms = map_expiry_ms(&l->pos);
     l->found = at_ms > l->now_ms;
-    if (l->found) return;
-    int flags = RedisModule_GetContextFlags(l->ctx);
-    if (flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING)) return;
+    if (l->found || !is_primary(l->ctx)) return;
     keyspace_delete(l);
     ckv.stats.expired++;
     RedisModule_Replicate(l->ctx, "CDEL", "s", l->name);
@@ -119,6 +123,26 @@ const uint8_t *keyspace_value(lookup *l, size_t *len) {
     const uint8_t *value = map_value(l->stored->m, &l->pos, len);
     if (!value) RedisModule_ReplyWithError(l->ctx, "ERR the stored value is damaged");
     return value;
+}
+
+bool keyspace_reply_value(lookup *l) {
+    if (!l->found) {
+        RedisModule_ReplyWithNull(l->ctx);
+        return true;
+    }
+    size_t len;
+    const uint8_t *value = keyspace_value(l, &len);
+    if (value) RedisModule_ReplyWithStringBuffer(l->ctx, (const char *)value, len);
+    return value != NULL;
+}
+
+void keyspace_note_read(const lookup *l) {
+    if (l->found) {
+        ckv.stats.hits++;
+        return;
+    }
+    ckv.stats.misses++;
+    keyspace_notify(l, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
 }
 
 /* The map of the key that was looked up, made if there is none. NULL: out of memory. */
@@ -196,4 +220,25 @@ void keyspace_delete(lookup *l) {
 
 void keyspace_notify(const lookup *l, int type, const char *event) {
     RedisModule_NotifyKeyspaceEvent(l->ctx, type, event, l->name);
+}
+
+bool keyspace_expire(lookup *l, int64_t at_ms) {
+    if (at_ms <= l->now_ms && is_primary(l->ctx)) {
+        keyspace_delete(l);
+        RedisModule_Replicate(l->ctx, "CDEL", "s", l->name);
+        keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "del");
+        return true;
+    }
+    if (!keyspace_set_expiry(l, at_ms)) return false;
+    RedisModule_Replicate(l->ctx, "CPEXPIREAT", "sl", l->name, (long long)at_ms);
+    keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "expire");
+    return true;
+}
+
+bool keyspace_persist(lookup *l) {
+    if (map_expiry_ms(&l->pos) == EXPIRY_NEVER) return true;
+    if (!keyspace_set_expiry(l, EXPIRY_NEVER)) return false;
+    RedisModule_Replicate(l->ctx, "CPERSIST", "s", l->name);
+    keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "persist");
+    return true;
 }

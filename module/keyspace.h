@@ -43,6 +43,11 @@ uint32_t keyspace_place_of_name(RedisModuleString *name);
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
 const uint8_t *keyspace_value(lookup *l, size_t *len);
 
+/* Replies the value, or null if there is none. False: it is damaged, and that is the reply. */
+bool keyspace_reply_value(lookup *l);
+/* Counts a read, and tells of a miss. */
+void keyspace_note_read(const lookup *l);
+
 /* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. Tells WATCH and tracking.
  * False (and the error is replied): out of memory. */
 bool keyspace_put(lookup *l, const void *value, size_t len, int64_t at_ms);
@@ -52,6 +57,11 @@ bool keyspace_put_encoded(lookup *l, const codec_value *value, int64_t at_ms);
 bool keyspace_put_encoded_keeping_expiry(lookup *l, const codec_value *value);
 bool keyspace_put_keeping_expiry(lookup *l, const void *value, size_t len);
 bool keyspace_set_expiry(lookup *l, int64_t at_ms);
+/* The same as a command does it: announced and replicated; a time that has passed deletes the
+ * record, except on a replica or from an AOF, where that comes as a command of its own. */
+bool keyspace_expire(lookup *l, int64_t at_ms);
+/* Removes the expiry, if there is one; announced and replicated. False: the error is replied. */
+bool keyspace_persist(lookup *l);
 /* Deletes a record that is stored, expired or not; a map without records goes as well. */
 void keyspace_delete(lookup *l);
 
