@@ -74,11 +74,12 @@ int cmd_cgetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     int unit = argc == 4 ? time_option(argv[2]) : -1;
     if (argc > 2 && !persist && unit < 0) return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
     int64_t at_ms = EXPIRY_NEVER, now_ms = ckv_now_ms();
-    if (unit >= 0 && !time_read(ctx, argv[0], argv[3], unit, now_ms, true, &at_ms))
-        return REDISMODULE_OK;
     lookup l;
     if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
     keyspace_note_read(&l);
+    /* As GETEX: where there is no record, the time does not matter. */
+    if (l.found && unit >= 0 && !time_read(ctx, argv[0], argv[3], unit, now_ms, true, &at_ms))
+        return REDISMODULE_OK;
     if (!keyspace_reply_value(&l) || !l.found) return REDISMODULE_OK;
     if (unit >= 0)
         keyspace_expire(&l, at_ms);

@@ -9,13 +9,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define SAMPLE_MAX     (16u << 20) /* bytes of values */
+#define SAMPLE_MAX     (16u << 20) /* bytes of short values, and as many of long ones */
 #define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
 #define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
-/* Of values longer than this only some are taken, so that where short and long ones are stored
- * together the short ones are not lost among them. Bytes. */
-#define LONG_VALUE 128
-#define GROWN      4 /* times the data, since the last sample was taken */
+/* What a short value is taken to have when it is not known how many there are. Bytes. */
+#define SHORT_VALUE 64
+#define GROWN       4 /* times the data, since the last sample was taken */
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
 #define CODEC_SHARE(n)  ((n) / 33)
@@ -41,7 +40,7 @@ static struct {
     maps_cursor cursor;
     uint64_t chance; /* that a bucket is sampled, of EVER */
     uint64_t random;
-    collection keys, values;
+    collection keys, values[2]; /* short ones, long ones: see CODEC_LONG */
     uint8_t last_stem[64];
     size_t last_stem_len;
     uint64_t data_bytes; /* raw, when the sampling began */
@@ -114,13 +113,18 @@ static uint64_t next_random(void) {
     return job.random >> 32;
 }
 
+static bool sampled_enough(void) {
+    return job.values[0].used >= SAMPLE_MAX && job.values[1].used >= SAMPLE_MAX;
+}
+
 static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     collect_key(key, key_len);
     size_t len;
     const uint8_t *value = map_value(context, pos, &len);
-    bool taken = value && len > 0 && (len <= LONG_VALUE || next_random() < EVER * LONG_VALUE / len);
-    if (taken) collect(&job.values, value, len < RECORD_MAX ? len : RECORD_MAX);
-    return job.values.used < SAMPLE_MAX;
+    if (!value || len == 0) return true;
+    collection *kind = &job.values[len >= CODEC_LONG];
+    if (kind->used < SAMPLE_MAX) collect(kind, value, len < RECORD_MAX ? len : RECORD_MAX);
+    return !sampled_enough();
 }
 
 static void start_sampling(void) {
@@ -128,10 +132,11 @@ static void start_sampling(void) {
     uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
     job.sampling = true;
     job.data_bytes = raw;
-    /* What will be taken, at most; twice as many buckets, for it may be less. */
-    uint64_t taken = sum.totals.records * LONG_VALUE;
-    if (taken > sum.totals.value_bytes) taken = sum.totals.value_bytes;
-    job.chance = taken <= 2 * SAMPLE_MAX ? EVER : EVER / taken * SAMPLE_MAX * 2;
+    /* So many buckets that there is enough of the short values even where long ones fill the
+     * memory. */
+    uint64_t some = sum.totals.records * SHORT_VALUE;
+    if (some > sum.totals.value_bytes) some = sum.totals.value_bytes;
+    job.chance = some <= 2 * SAMPLE_MAX ? EVER : EVER / some * SAMPLE_MAX * 2;
     job.level = (int)ckv.config.compression_level;
     job.max_bytes = CODEC_SHARE(raw);
     if (job.max_bytes < CODEC_BYTES_MIN) job.max_bytes = CODEC_BYTES_MIN;
@@ -142,11 +147,11 @@ static void start_sampling(void) {
 
 /* ---- learning, on a thread of its own ------------------------------------------------------- */
 
-static phrase_sample *sample_array(const collection *c) {
-    phrase_sample *array = RedisModule_Alloc((c->count + 1) * sizeof *array);
+/* Appends what was collected to an array of samples; returns its new end. */
+static phrase_sample *append(phrase_sample *array, const collection *c) {
     const uint8_t *at = c->bytes;
     for (size_t i = 0; i < c->count; i++) {
-        array[i] = (phrase_sample){at, c->lens[i]};
+        *array++ = (phrase_sample){at, c->lens[i]};
         at += c->lens[i];
     }
     return array;
@@ -154,8 +159,12 @@ static phrase_sample *sample_array(const collection *c) {
 
 static void *learn(void *unused) {
     (void)unused;
-    phrase_sample *keys = sample_array(&job.keys), *values = sample_array(&job.values);
-    codec_samples samples = {keys, job.keys.count, values, job.values.count};
+    size_t count = job.values[0].count + job.values[1].count;
+    phrase_sample *keys = RedisModule_Alloc((job.keys.count + 1) * sizeof *keys);
+    phrase_sample *values = RedisModule_Alloc((count + 1) * sizeof *values);
+    append(keys, &job.keys);
+    append(append(values, &job.values[0]), &job.values[1]);
+    codec_samples samples = {keys, job.keys.count, values, count};
     atomic_store(&learned, codec_train(&ckv.mem, &samples, job.max_bytes, job.level));
     RedisModule_Free(keys);
     RedisModule_Free(values);
@@ -190,7 +199,8 @@ static bool install(void) {
         if (place == CODECS_MAX) codec_free(&ckv.mem, c);
     }
     forget(&job.keys);
-    forget(&job.values);
+    forget(&job.values[0]);
+    forget(&job.values[1]);
     atomic_store(&learning, false);
     if (place == CODECS_MAX) {
         ckv_log("warning", "a training failed: out of memory");
@@ -247,7 +257,7 @@ bool train_step(uint64_t deadline_us) {
     }
     stored_map *s;
     uint32_t bucket;
-    while (job.values.used < SAMPLE_MAX && maps_cursor_next(&job.cursor, &s, &bucket)) {
+    while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
         if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
         if (ckv_monotonic_us() >= deadline_us) return false;
     }
