@@ -3,6 +3,7 @@
 
 #include "cron.h"
 #include "maps.h"
+#include "train.h"
 
 typedef struct figure {
     const char *name;
@@ -46,6 +47,7 @@ static int gather(figure *f) {
     COUNT("dictionary_age_seconds",
           ckv.codecs.current ? (ckv_now_ms() - current->made_ms) / 1000 : 0);
     COUNT("trainings", ckv.stats.trainings);
+    COUNT("training", train_running());
     COUNT("pages_to_reencode", cron_pages_to_reencode());
     COUNT("expired_records", ckv.stats.expired);
     COUNT("hits", ckv.stats.hits);

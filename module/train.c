@@ -12,6 +12,8 @@
 #define SAMPLE_MAX     (16u << 20) /* bytes of short values, and as many of long ones */
 #define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
 #define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
+/* Less than 1 in this of the sample is not looked for any longer. */
+#define HARDLY 16
 /* What a short value is taken to have when it is not known how many there are. Bytes. */
 #define SHORT_VALUE 64
 #define GROWN       4 /* times the data, since the last sample was taken */
@@ -113,8 +115,11 @@ static uint64_t next_random(void) {
     return job.random >> 32;
 }
 
+/* One kind of values is complete, and the other is as well, or there is hardly anything of it. */
 static bool sampled_enough(void) {
-    return job.values[0].used >= SAMPLE_MAX && job.values[1].used >= SAMPLE_MAX;
+    size_t shorts = job.values[0].used, longs = job.values[1].used;
+    size_t more = shorts > longs ? shorts : longs, less = shorts > longs ? longs : shorts;
+    return more >= SAMPLE_MAX && (less >= SAMPLE_MAX || less < SAMPLE_MAX / HARDLY);
 }
 
 static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
@@ -208,7 +213,8 @@ static bool install(void) {
         return false;
     }
     ckv.codecs.current = (uint8_t)place;
-    ckv.codecs.recent_raw = ckv.codecs.recent_encoded = ckv.codecs.written_bytes = 0;
+    ckv.codecs.recent_encoded = ckv.codecs.recent_expected = 0;
+    ckv.codecs.written_bytes = 0;
     ckv.stats.trainings++;
     ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
             (double)c->data_bytes / 1e6, c->bytes / 1024);
@@ -223,7 +229,7 @@ static bool drifted(const codec *current) {
     const codecs *all = &ckv.codecs;
     if (all->written_bytes < DRIFT_WRITTEN || all->written_bytes < DRIFT_SHARE(current->data_bytes))
         return false;
-    return (double)all->recent_encoded > (double)all->recent_raw * current->ratio * DRIFTED;
+    return all->recent_encoded > all->recent_expected * DRIFTED;
 }
 
 static bool quiet(void) {

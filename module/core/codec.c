@@ -17,9 +17,9 @@
 /* A buffer that a giant value grew beyond this is given back. Bytes. */
 #define BUFFER_KEEP (1u << 20)
 /* What was written lately fades by half every time this much has been written. Bytes. */
-#define DRIFT_WINDOW (8u << 20)
+#define DRIFT_WINDOW (2.0 * (1 << 20))
 
-static codec raw_codec = {.ratio = 1.0};
+static codec raw_codec;
 
 /* ---- memory ------------------------------------------------------------------------- */
 
@@ -224,14 +224,20 @@ bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *o
     return encode_value(all, &all->moved, value, n, out);
 }
 
+/* What the codec makes of a value, in the mean. */
+static double expected_len(const codec *c, size_t n) {
+    const phrase_dict *dict = n >= CODEC_LONG && c->long_values ? c->long_values : c->values;
+    return dict ? (double)n * phrase_expected_ratio(dict) : (double)n;
+}
+
 bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out) {
     if (!encode_value(all, &all->written, value, n, out)) return false;
     all->written_bytes += n;
-    all->recent_raw += n;
-    all->recent_encoded += out->len;
-    if (all->recent_raw >= DRIFT_WINDOW) {
-        all->recent_raw /= 2;
+    all->recent_encoded += (double)out->len;
+    all->recent_expected += expected_len(all->place[all->current], n);
+    if (all->recent_expected >= DRIFT_WINDOW) {
         all->recent_encoded /= 2;
+        all->recent_expected /= 2;
     }
     return true;
 }

@@ -47,7 +47,6 @@ typedef struct codec {
     void *zstd_dict; /* the dictionary's bytes, for saving */
     size_t zstd_dict_len;
     uint32_t zstd_classes; /* bit n: worth trying on values of 2^n to 2^(n+1)-1 bytes */
-    double ratio;          /* encoded / raw bytes of the values it was trained on */
     uint64_t data_bytes;   /* raw bytes that were stored when it was trained */
     int64_t made_ms;       /* when */
     size_t bytes;          /* memory that all of it takes */
@@ -68,8 +67,10 @@ typedef struct codecs {
     struct ZSTD_CCtx_s *zstd_write;
     struct ZSTD_DCtx_s *zstd_read;
     codec_buffer written, moved, decoded, frame;
-    uint64_t recent_raw, recent_encoded; /* values written lately, fading: for drift */
-    uint64_t written_bytes;              /* raw bytes of all of them */
+    /* Of the values written lately, fading: what they came to, and what their dictionaries promised
+     * when they were learned. */
+    double recent_encoded, recent_expected;
+    uint64_t written_bytes; /* raw, of all of them */
 } codecs;
 
 /* Memory that is not there at the start is a reason not to start: false. */

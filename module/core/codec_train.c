@@ -9,7 +9,9 @@
 
 /* Keys get at most this share of a codec's memory, 1 in n. */
 #define KEYS_SHARE 4
-/* Two dictionaries for values are made only where each can have some room. Bytes. */
+/* Two dictionaries for values are made only where each kind has 1 in this of the bytes, and each
+ * can have some room. Bytes. */
+#define LONG_SHARE    16
 #define LONG_ROOM_MIN (256u << 10)
 /* zstd is considered for values at least this long, with a dictionary of at most this much. */
 #define ZSTD_SIZE_MIN  128
@@ -100,11 +102,20 @@ static void forget_zstd(const mem *m, codec *c) {
     c->zstd_classes = 0;
 }
 
-/* Learns for which sizes zstd is worth its time, and forgets about it if for none. */
-static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t room, int level) {
-    size_t dict_max = room / 4 < ZSTD_DICT_MAX ? room / 4 : ZSTD_DICT_MAX, long_values = 0;
-    for (size_t i = 0; i < s->value_count; i++) long_values += s->values[i].len >= ZSTD_SIZE_MIN;
-    if (dict_max < 4096 || long_values * 4 < s->value_count || long_values < 64) return true;
+/* Whether there are values enough that are long enough for zstd. */
+static bool zstd_possible(const codec_samples *s) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->value_count; i++) count += s->values[i].len >= ZSTD_SIZE_MIN;
+    return count * 4 >= s->value_count && count >= 64;
+}
+
+/* Learns for which sizes zstd is worth its time and, with its tables, its memory; forgets about it
+ * if for none. */
+static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t max_bytes,
+                          int level) {
+    size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
+    size_t dict_max = room / 4 < ZSTD_DICT_MAX ? room / 4 : ZSTD_DICT_MAX;
+    if (dict_max < 4096 || !zstd_possible(s)) return true;
     if (!train_zstd_dict(m, c, s, dict_max)) return false;
     trial t = {0};
     bool done = true;
@@ -113,16 +124,16 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
         done = codec_use_zstd_dict(m, c, level) && run_trial(m, c, s, level, &t);
     for (unsigned i = 0; i < CLASSES; i++)
         if (t.best[i] + t.phrase[i] / ZSTD_GAIN < t.phrase[i]) classes |= 1u << i;
-    if (!classes || !done) forget_zstd(m, c);
-    c->zstd_classes = classes;
+    bool pays = classes && c->bytes <= max_bytes;
+    if (!pays || !done) forget_zstd(m, c);
+    c->zstd_classes = pays ? classes : 0;
     return done;
 }
 
 /* ---- training ------------------------------------------------------------------------------- */
 
-/* Long values get a dictionary of their own if there are enough of them and of short ones: an
- * eighth of the bytes each, at least. Sorts the samples into `sorted`, short ones first; returns
- * how many those are. */
+/* Sorts the samples into `sorted`, short ones first, and adds up the bytes of either kind; returns
+ * how many are short. */
 static size_t sort_by_length(const codec_samples *s, phrase_sample *sorted, double raw[2]) {
     size_t shorts = 0, at = 0;
     for (size_t i = 0; i < s->value_count; i++) shorts += s->values[i].len < CODEC_LONG;
@@ -136,11 +147,11 @@ static size_t sort_by_length(const codec_samples *s, phrase_sample *sorted, doub
 }
 
 static bool train_values(const mem *m, codec *c, const codec_samples *s, size_t room) {
-    double raw[2] = {0}, encoded = 0;
+    double raw[2] = {0};
     phrase_sample *sorted = m->alloc((s->value_count + 1) * sizeof *sorted);
     if (!sorted) return false;
     size_t shorts = sort_by_length(s, sorted, raw), count = s->value_count;
-    double least = (raw[0] + raw[1]) / 8;
+    double least = (raw[0] + raw[1]) / LONG_SHARE;
     if (raw[0] >= least && raw[1] >= least && room >= LONG_ROOM_MIN) {
         c->long_values = phrase_train(m, sorted + shorts, count - shorts, room / 2);
         count = shorts;
@@ -149,15 +160,11 @@ static bool train_values(const mem *m, codec *c, const codec_samples *s, size_t 
     if (c->long_values) {
         c->bytes += phrase_bytes(c->long_values);
         room -= phrase_bytes(c->long_values);
-        encoded += raw[1] * phrase_expected_ratio(c->long_values);
     }
     if (done) c->values = phrase_train(m, c->long_values ? sorted : s->values, count, room);
     m->free(sorted);
     if (!c->values) return false;
     c->bytes += phrase_bytes(c->values);
-    double rest = c->long_values ? raw[0] : raw[0] + raw[1];
-    encoded += rest * phrase_expected_ratio(c->values);
-    c->ratio = raw[0] + raw[1] > 0 ? encoded / (raw[0] + raw[1]) : 1;
     return true;
 }
 
@@ -169,7 +176,8 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     if (!c->keys) goto failed;
     c->bytes += phrase_bytes(c->keys);
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
-    if (!train_values(m, c, s, room) || !consider_zstd(m, c, s, room, zstd_level)) goto failed;
+    if (zstd_possible(s)) room = room / 3 * 2;
+    if (!train_values(m, c, s, room) || !consider_zstd(m, c, s, max_bytes, zstd_level)) goto failed;
     return c;
 failed:
     codec_free(m, c);
@@ -179,7 +187,7 @@ failed:
 /* ---- saving and loading ------------------------------------------------------------------------
  */
 
-#define TAIL_BYTES 28
+#define TAIL_BYTES 20
 
 static void put_u32(uint8_t *dst, uint32_t n) {
     for (int i = 0; i < 4; i++) dst[i] = (uint8_t)(n >> (8 * i));
@@ -207,9 +215,8 @@ void codec_save(const codec *c, uint8_t *dst) {
     if (c->zstd_dict_len) memcpy(dst + 4, c->zstd_dict, c->zstd_dict_len);
     dst += 4 + c->zstd_dict_len;
     put_u32(dst, c->zstd_classes);
-    memcpy(dst + 4, &c->ratio, 8);
-    memcpy(dst + 12, &c->data_bytes, 8);
-    memcpy(dst + 20, &c->made_ms, 8);
+    memcpy(dst + 4, &c->data_bytes, 8);
+    memcpy(dst + 12, &c->made_ms, 8);
 }
 
 /* The next part of a file; its length, or -1 if it is cut short. */
@@ -256,8 +263,7 @@ codec *codec_load(const mem *m, const uint8_t *src, size_t n, int zstd_level) {
     c->bytes += phrase_bytes(c->keys) + phrase_bytes(c->values);
     if (c->long_values) c->bytes += phrase_bytes(c->long_values);
     c->zstd_classes = c->zstd_dict ? get_u32(src) : 0;
-    memcpy(&c->ratio, src + 4, 8);
-    memcpy(&c->data_bytes, src + 12, 8);
-    memcpy(&c->made_ms, src + 20, 8);
+    memcpy(&c->data_bytes, src + 4, 8);
+    memcpy(&c->made_ms, src + 12, 8);
     return c;
 }

@@ -19,8 +19,8 @@ typedef struct codec_samples {
 codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int zstd_level);
 
 /*
- * A codec in a file: [keys][values][long values][zstd dictionary][classes, 4 bytes][ratio, 8]
- * [data, 8][made, 8], the first four each after its length in 4 bytes; length 0: none.
+ * A codec in a file: [keys][values][long values][zstd dictionary][classes, 4 bytes][data, 8]
+ * [made, 8], the first four each after its length in 4 bytes; length 0: none.
  */
 size_t codec_save_size(const codec *c);
 void codec_save(const codec *c, uint8_t *dst);

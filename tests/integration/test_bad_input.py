@@ -8,7 +8,7 @@ from server import MODULE, ServerFailed
 
 SETTINGS = {
     "ckv.maps": (1, 65536, 1024),
-    "ckv.dictionary-size": (64 << 10, 64 << 20, 4 << 20),
+    "ckv.dictionary-size": (64 << 10, 64 << 20, 8 << 20),
     "ckv.compression-level": (1, 19, 3),
     "ckv.train-after": (64 << 10, 1 << 30, 1 << 20),
 }
