@@ -48,18 +48,12 @@ static bool expire_bucket(stored_map *s, uint32_t bucket, int64_t now_ms, uint64
     return n < BATCH;
 }
 
-static bool may_delete(RedisModuleCtx *ctx) {
-    int flags = RedisModule_GetContextFlags(ctx);
-    if (flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING)) return false;
-    return !RedisModule_AvoidReplicaTraffic || !RedisModule_AvoidReplicaTraffic();
-}
-
 bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     stored_map *s;
     uint32_t bucket;
     uint64_t looked_at = 0, deleted = 0;
     int64_t now_ms = ckv_now_ms();
-    if (!may_delete(ctx)) return false;
+    if (!keyspace_may_expire(ctx)) return false;
     pass.ctx = ctx;
     if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {

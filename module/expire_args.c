@@ -28,6 +28,6 @@ bool time_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleStrin
         reply_invalid_expire(ctx, command);
         return false;
     }
-    *at_ms = at;
+    *at_ms = expiry_kept_ms(at, now_ms);
     return true;
 }

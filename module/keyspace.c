@@ -43,18 +43,24 @@ uint32_t keyspace_place_of_name(RedisModuleString *name) {
     return same ? (uint32_t)n : MAPS_NO_PLACE;
 }
 
-/* Whether this server decides what is deleted: not on a replica, nor while a file is loaded. */
-static bool is_primary(RedisModuleCtx *ctx) {
+/* Whether a command comes from the primary or from an AOF. Where it was carried out first, what it
+ * meets had not expired: the deletion of what has is a command of its own. */
+static bool is_repeated(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
-    return !(flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING));
+    return flags & (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING);
 }
 
-/* Expired records are deleted when somebody meets them, unless it is a replica that does: there
- * the primary decides. */
+bool keyspace_may_expire(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    if (flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING)) return false;
+    return !RedisModule_AvoidReplicaTraffic();
+}
+
+/* Expired records are deleted when somebody meets them, if this server may. */
 static void expire_if_due(lookup *l) {
     int64_t at_ms = map_expiry_ms(&l->pos);
-    l->found = at_ms > l->now_ms;
-    if (l->found || !is_primary(l->ctx)) return;
+    l->found = at_ms > l->now_ms || is_repeated(l->ctx);
+    if (l->found || !keyspace_may_expire(l->ctx)) return;
     keyspace_delete(l);
     ckv.stats.expired++;
     RedisModule_Replicate(l->ctx, "CDEL", "s", l->name);
@@ -170,6 +176,7 @@ static bool put_code(lookup *l, const codec_value *value, uint16_t code) {
     if (!m || !map_put(m, &l->key, pos, value, code, expiry_ticks(l->now_ms)))
         return reply_out_of_memory(l);
     RedisModule_SignalModifiedKey(l->ctx, l->name);
+    if (!pos) keyspace_notify(l, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
 
@@ -223,7 +230,7 @@ void keyspace_notify(const lookup *l, int type, const char *event) {
 }
 
 bool keyspace_expire(lookup *l, int64_t at_ms) {
-    if (at_ms <= l->now_ms && is_primary(l->ctx)) {
+    if (at_ms <= l->now_ms && keyspace_may_expire(l->ctx)) {
         keyspace_delete(l);
         RedisModule_Replicate(l->ctx, "CDEL", "s", l->name);
         keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "del");

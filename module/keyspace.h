@@ -65,6 +65,10 @@ bool keyspace_persist(lookup *l);
 /* Deletes a record that is stored, expired or not; a map without records goes as well. */
 void keyspace_delete(lookup *l);
 
+/* Whether what has expired is deleted here: not on a replica, where the primary decides, nor while
+ * a file is loaded, nor while CLIENT PAUSE or a failover keeps the data as it is. */
+bool keyspace_may_expire(RedisModuleCtx *ctx);
+
 /* Deletes the Redis key of a map that holds no record any more; ctx has its database selected. */
 void keyspace_drop_if_empty(RedisModuleCtx *ctx, const stored_map *s);
 

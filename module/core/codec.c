@@ -14,6 +14,8 @@
 #define ZSTD_MAGIC_LEN 4
 /* Without a dictionary zstd finds nothing in less than this. Bytes. */
 #define ZSTD_PLAIN_MIN 512
+/* The least that a buffer has, bytes; it doubles as values need it. */
+#define BUFFER_MIN 4096
 /* A buffer that a giant value grew beyond this is given back. Bytes. */
 #define BUFFER_KEEP (1u << 20)
 /* What was written lately fades by half every time this much has been written. Bytes. */
@@ -35,7 +37,9 @@ static ZSTD_customMem zstd_mem(const mem *m) {
 
 static uint8_t *reserve(codecs *all, codec_buffer *b, size_t n) {
     if (n <= b->cap) return b->bytes;
-    size_t cap = n < 2 * CODEC_PHRASE_MAX ? 2 * CODEC_PHRASE_MAX : n;
+    size_t cap = BUFFER_MIN;
+    while (cap < n) cap *= 2;
+    if (n > BUFFER_KEEP) cap = n;
     uint8_t *bytes = all->mem->alloc(cap);
     if (!bytes) return NULL;
     if (b->bytes) all->mem->free(b->bytes);
@@ -94,8 +98,7 @@ void codecs_remove(codecs *all, uint8_t place) {
 }
 
 size_t codecs_bytes(const codecs *all) {
-    size_t bytes = ZSTD_sizeof_CCtx(all->zstd_write) + ZSTD_sizeof_DCtx(all->zstd_read) +
-                   all->written.cap + all->moved.cap + all->decoded.cap + all->frame.cap;
+    size_t bytes = 0;
     for (int i = 1; i < CODECS_MAX; i++)
         if (all->place[i]) bytes += all->place[i]->bytes;
     return bytes;
@@ -298,10 +301,17 @@ const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, s
     if (is_zstd(bytes, n)) return c ? decode_zstd(all, c, bytes, n, len) : NULL;
     size_t prefix = 0;
     const phrase_dict *dict = dict_of(c, bytes, &prefix);
-    uint8_t *dst = reserve(all, &all->decoded, CODEC_PHRASE_MAX);
-    if (!dst || !dict) return NULL;
-    *len = phrase_decode(dict, bytes + prefix, n - prefix, dst, all->decoded.cap);
-    return *len == PHRASE_NO_ROOM || *len == PHRASE_CORRUPT ? NULL : dst;
+    if (!dict) return NULL;
+    /* Most values fit the smallest buffer; no value is longer than what the second try has room
+     * for. */
+    const size_t rooms[] = {BUFFER_MIN, CODEC_PHRASE_MAX};
+    for (int i = 0; i < 2; i++) {
+        uint8_t *dst = reserve(all, &all->decoded, rooms[i]);
+        if (!dst) return NULL;
+        *len = phrase_decode(dict, bytes + prefix, n - prefix, dst, all->decoded.cap);
+        if (*len != PHRASE_NO_ROOM) return *len == PHRASE_CORRUPT ? NULL : dst;
+    }
+    return NULL;
 }
 
 size_t codec_value_len(codecs *all, uint8_t place, const void *src, size_t n) {

@@ -81,6 +81,7 @@ void codecs_free(codecs *all);
 uint32_t codecs_add(codecs *all, codec *c);
 /* Frees the codec of a place that no page names any more. */
 void codecs_remove(codecs *all, uint8_t place);
+/* Memory of all dictionaries and their tables, bytes. */
 size_t codecs_bytes(const codecs *all);
 
 void codec_free(const mem *m, codec *c);

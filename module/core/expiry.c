@@ -5,12 +5,19 @@
 #define COUNT_MASK       4095
 #define UNITS            16
 
-static uint64_t ticks_up(int64_t ms) {
-    return ms <= 0 ? 0 : ((uint64_t)ms * TICKS_PER_SECOND + 999) / 1000;
-}
-
 uint64_t expiry_ticks(int64_t ms) {
     return ms <= 0 ? 0 : (uint64_t)ms * TICKS_PER_SECOND / 1000;
+}
+
+static int64_t ms_up(uint64_t ticks) {
+    return (int64_t)((ticks * 1000 + TICKS_PER_SECOND - 1) / TICKS_PER_SECOND);
+}
+
+/* The first tick that is not before `ms` when it is told in ms again: what ms_up() gave becomes
+ * the tick that it was. */
+static uint64_t ticks_up(int64_t ms) {
+    uint64_t ticks = expiry_ticks(ms);
+    return ms_up(ticks) < ms ? ticks + 1 : ticks;
 }
 
 static uint64_t units_up(uint64_t ticks, unsigned unit) {
@@ -54,7 +61,11 @@ bool expiry_fits(uint16_t code, uint64_t base, uint64_t other) {
 int64_t expiry_ms(uint16_t code, uint64_t base) {
     if (code == EXPIRY_NONE) return EXPIRY_NEVER;
     if (code == EXPIRY_PAST) return 0;
-    return (int64_t)((ticks_of(code, base) * 1000 + TICKS_PER_SECOND - 1) / TICKS_PER_SECOND);
+    return ms_up(ticks_of(code, base));
+}
+
+int64_t expiry_kept_ms(int64_t at_ms, int64_t now_ms) {
+    return at_ms <= now_ms ? at_ms : expiry_ms(expiry_code(at_ms, now_ms), expiry_ticks(now_ms));
 }
 
 uint16_t expiry_rebase(uint16_t code, uint64_t base, uint64_t new_base) {

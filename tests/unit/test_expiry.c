@@ -49,6 +49,20 @@ static void clock_back(void) {
     }
 }
 
+/* The time that is kept is the same wherever and whenever it is set again before it comes. */
+static void kept_times(void) {
+    for (int i = 0; i < 200000; i++) {
+        int64_t now = 1700000000000 + (int64_t)(test_random() % 1000000000);
+        int64_t ttl = 1 + (int64_t)(test_random() % (1ULL << (1 + test_random() % 42)));
+        int64_t kept = expiry_kept_ms(now + ttl, now);
+        CHECK(kept >= now + ttl && kept <= now + ttl + 2 + ttl / 1000);
+        int64_t later = now + (int64_t)(test_random() % (uint64_t)ttl);
+        CHECK(expiry_kept_ms(kept, later) == kept);
+    }
+    CHECK(expiry_kept_ms(5, 5) == 5 && expiry_kept_ms(-7, 5) == -7);
+    CHECK(expiry_kept_ms(EXPIRY_NEVER, 5) == EXPIRY_NEVER);
+}
+
 static void special_codes(void) {
     CHECK(expiry_code(EXPIRY_NEVER, 5) == EXPIRY_NONE);
     CHECK(expiry_code(5, 5) == EXPIRY_PAST);
@@ -65,6 +79,7 @@ int main(void) {
     random_ttls();
     rebases();
     clock_back();
+    kept_times();
     special_codes();
     return test_report("expiry");
 }
