@@ -14,8 +14,8 @@
 /* The unit that an option's word names, or -1. */
 int time_option(RedisModuleString *word);
 
-/* Reads a time into *at_ms, as it can be kept. False, with the error replied, if it is no integer or out of range;
- * `positive`: if it is not above zero, either. */
+/* Reads a time into *at_ms, as it can be kept. False, with the error replied, if it is no integer
+ * or out of range; `positive`: if it is not above zero, either. */
 bool time_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number, int unit,
                int64_t now_ms, bool positive, int64_t *at_ms);
 

@@ -34,8 +34,8 @@ static void forget_pointers(const page *p, uint8_t *end) {
     for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
         if (!page_large(p, slot)) continue;
         size_t from_end = (size_t)((const uint8_t *)p + p->cap - page_payload(p, slot));
-        uint8_t *pointer = end - from_end + 1;
-        memset(pointer, 0, PAGE_LARGE_BYTES - 1);
+        const large *none = NULL;
+        memcpy(end - from_end + 1, &none, sizeof none);
     }
 }
 
