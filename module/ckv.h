@@ -41,7 +41,6 @@ typedef struct ckv_state {
     uint32_t places;    /* of maps in a database */
     RedisModuleType *type;
     RedisModuleCtx *ctx; /* for calls that no client made */
-    bool cluster;
 } ckv_state;
 
 extern ckv_state ckv;

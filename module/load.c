@@ -46,6 +46,11 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                                                               RedisModuleString **argv, int argc) {
     if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    if (RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER) {
+        /* The map of a record would not be in the record's slot. */
+        ckv_log("warning", "Redis Cluster is not supported yet");
+        return REDISMODULE_ERR;
+    }
     if (argc > 0) {
         ckv_log("warning",
                 "unknown argument '%.128s': the settings are ckv.<name> of the "
