@@ -146,7 +146,7 @@ bool maps_any_unlisted(void) {
 maps_sum maps_add_up(int db) {
     maps_sum sum = {0};
     for (stored_map *s = first; s; s = s->next) {
-        if (db >= 0 && s->db != db) continue;
+        if (db >= 0 && (s->db != db || s->place == MAPS_NO_PLACE)) continue;
         const map_totals *t = &s->m->totals;
         sum.totals.records += t->records;
         sum.totals.expiring += t->expiring;

@@ -58,7 +58,8 @@ uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 /* Whether there are maps that are not listed: values on their way to or from the keyspace. */
 bool maps_any_unlisted(void);
 
-/* What the maps of one database (or of all, -1) hold, and how many they are. */
+/* What the maps hold in which the records of a database are found, or all maps (-1), and how many
+ * they are. */
 typedef struct maps_sum {
     map_totals totals;
     uint64_t maps, buckets;

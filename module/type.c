@@ -1,6 +1,7 @@
 /* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
 #include "type.h"
 
+#include "core/map_copy.h"
 #include "core/map_defrag.h"
 #include "keyspace.h"
 #include "rdb.h"
@@ -27,6 +28,13 @@ static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t
 static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
     return ((const stored_map *)value)->m->totals.pages;
+}
+
+/* COPY: the same records under another name. */
+static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
+    (void)ctx;
+    map *m = map_copy(((const stored_map *)value)->m);
+    return m ? maps_wrap(m) : NULL;
 }
 
 static void *move_block(void *context, void *block) {
@@ -106,6 +114,7 @@ int type_register(RedisModuleCtx *ctx) {
         .free_effort2 = free_effort,
         .unlink2 = unlink_map,
         .defrag = defrag_map,
+        .copy2 = copy_map,
         .aux_load = rdb_load_aux,
         .aux_save = optional_aux ? NULL : rdb_save_aux,
         .aux_save2 = optional_aux ? rdb_save_optional_aux : NULL,
