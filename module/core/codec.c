@@ -23,7 +23,7 @@
 
 static codec raw_codec;
 
-/* ---- memory ------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void *zstd_alloc(void *m, size_t n) {
     return ((const mem *)m)->alloc(n);
@@ -47,7 +47,7 @@ static uint8_t *reserve(codecs *all, codec_buffer *b, size_t n) {
     return bytes;
 }
 
-/* ---- the table ----------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 bool codecs_init(codecs *all, const mem *m, int zstd_level) {
     *all = (codecs){.mem = m, .zstd_level = zstd_level};
@@ -126,7 +126,7 @@ bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level) {
     return true;
 }
 
-/* ---- keys ------------------------------------------------------------------------------ */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
     if (n + 1 > cap) return CODEC_NO_ROOM;
@@ -159,7 +159,7 @@ size_t codec_decode_key(const codecs *all, uint8_t place, const void *src, size_
     return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;
 }
 
-/* ---- values ---------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static unsigned size_class(size_t n) {
     return 63u - (unsigned)__builtin_clzll(n);

@@ -24,7 +24,7 @@
 #define ZSTD_GAIN 50
 #define CLASSES   20
 
-/* ---- zstd: does it pay? ------------------------------------------------------------------ */
+/* ---- zstd: does it pay? ---------------------------------------------------------------------- */
 
 typedef struct trial {
     size_t phrase[CLASSES], best[CLASSES]; /* bytes by size class */
@@ -130,7 +130,7 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
     return done;
 }
 
-/* ---- training ------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 /* Sorts the samples into `sorted`, short ones first, and adds up the bytes of either kind; returns
  * how many are short. */
@@ -184,8 +184,7 @@ failed:
     return NULL;
 }
 
-/* ---- saving and loading ------------------------------------------------------------------------
- */
+/* ---- saving and loading ---------------------------------------------------------------------- */
 
 #define TAIL_BYTES 20
 

@@ -10,7 +10,7 @@
 /* A page is shrunk when that gives back a quarter of it: rarely enough to be cheap. */
 #define WORTH_TRIMMING(cap, wanted) ((wanted)*4 <= (cap)*3)
 
-/* ---- size classes ---------------------------------------------------------------------- */
+/* ---- size classes ---------------------------------------------------------------------------- */
 
 uint32_t map_page_cap(uint32_t bytes) {
     if (bytes <= PAGE_CAP_MIN) return PAGE_CAP_MIN;
@@ -18,7 +18,7 @@ uint32_t map_page_cap(uint32_t bytes) {
     return (bytes + step - 1) & ~(step - 1);
 }
 
-/* ---- making and freeing ----------------------------------------------------------------- */
+/* ---- making and freeing ---------------------------------------------------------------------- */
 
 map *map_new(codecs *all, const uint64_t secret[2]) {
     const mem *mem = all->mem;
@@ -70,7 +70,7 @@ size_t map_bytes(const map *m) {
     return bytes;
 }
 
-/* ---- keys -------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 const page_key *map_encoded_key(const map *m, map_key *k, uint8_t place) {
     for (int i = 0; i < 2; i++)
@@ -107,7 +107,7 @@ bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, si
     return *len != CODEC_NO_ROOM;
 }
 
-/* ---- finding -------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 void map_key_init(map *m, map_key *k, const void *key, size_t len) {
     k->key = key;
@@ -164,8 +164,7 @@ uint16_t map_expiry_code(const map_pos *pos, uint64_t base) {
     return expiry_rebase(page_code(pos->p, pos->slot), page_base(pos->p), base);
 }
 
-/* ---- room in pages ----------------------------------------------------------------------------
- */
+/* ---- room in pages --------------------------------------------------------------------------- */
 
 /* Moves a page to a block of `cap` bytes; false when out of memory. */
 static bool resize_page(map *m, page **at, uint32_t cap) {
@@ -218,8 +217,7 @@ static void remove_page(map *m, bucket *b, uint32_t index) {
     m->codecs->mem->free(p);
 }
 
-/* ---- placing a record
- * ---------------------------------------------------------------------------- */
+/* ---- placing a record ------------------------------------------------------------------------ */
 
 bool map_is_large(const page_key *k, size_t value_len) {
     if (!k->stem) return true;
@@ -314,8 +312,7 @@ bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *a
     return true;
 }
 
-/* ---- writing
- * --------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Takes a record out of its page; its bytes, and large ones too, are gone. */
 static void take_out(map *m, bucket *b, page *p, uint32_t slot) {

@@ -30,7 +30,7 @@ typedef struct pouring {
     uint64_t now_ticks;
 } pouring;
 
-/* ---- pouring one page ------------------------------------------------------------------- */
+/* ---- pouring one page ------------------------------------------------------------------------ */
 
 /* Sets k to the key in `bytes`; what the page has encoded already is not encoded again. */
 static void key_of_slot(const map *m, const page *p, uint32_t slot, const uint8_t *bytes,
@@ -112,7 +112,7 @@ static bool pour_page(pouring *to, page *p) {
     return true;
 }
 
-/* ---- rebuild ------------------------------------------------------------------------------- */
+/* ---- rebuild --------------------------------------------------------------------------------- */
 
 static bool holds_large(bucket *b, const large *l) {
     uint32_t n;
@@ -184,8 +184,7 @@ static bool rebuild(map *m, uint32_t from, uint32_t also, uint32_t first, uint32
     return true;
 }
 
-/* ---- growing and shrinking --------------------------------------------------------------------
- */
+/* ---- growing and shrinking ------------------------------------------------------------------- */
 
 /* Room for the first segment to hold bucket `index`. */
 static bool grow_first(map *m, uint32_t index) {
@@ -263,8 +262,7 @@ void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
         rebuild(m, bucket_index, bucket_index, bucket_index, bucket_index, m->buckets, now_ticks);
 }
 
-/* ---- codecs
- * --------------------------------------------------------------------------------------- */
+/* ---- codecs ---------------------------------------------------------------------------------- */
 
 bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     uint32_t n;

@@ -9,7 +9,7 @@
 #define BASE_BYTES 6
 #define LEN_NARROW 255 /* the longest payload of a page that is not WIDE */
 
-/* ---- where things lie -------------------------------------------------------------- */
+/* ---- where things lie ------------------------------------------------------------------------ */
 
 static inline uint32_t len_bytes(const page *p) {
     return p->flags & PAGE_WIDE ? 2 : 1;
@@ -80,7 +80,7 @@ static inline uint8_t *code_at(const page *p, uint32_t slot) {
     return codes(p) + 2 * (slot - heads_before(p, slot));
 }
 
-/* ---- reading ----------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct large *page_large(const page *p, uint32_t slot) {
     uint8_t tag = page_tags(p)[slot];
@@ -162,7 +162,7 @@ uint32_t page_group_end(const page *p, uint32_t head) {
     return end;
 }
 
-/* ---- growing the arrays ------------------------------------------------------------- */
+/* ---- growing the arrays ---------------------------------------------------------------------- */
 
 uint32_t page_expiry_growth(const page *p, uint16_t code) {
     if (code == EXPIRY_NONE || p->flags & PAGE_EXPIRY) return 0;
@@ -220,7 +220,7 @@ static void make_expiring(page *p, uint64_t base) {
     set_base(p, base);
 }
 
-/* ---- adding, replacing, deleting ----------------------------------------------------- */
+/* ---- adding, replacing, deleting ------------------------------------------------------------- */
 
 void page_init(page *p, size_t cap, uint8_t codec) {
     *p = (page){.cap = (uint16_t)cap, .used = PAGE_HEADER_BYTES, .codec = codec};
@@ -306,7 +306,7 @@ uint32_t page_delete(page *p, uint32_t slot) {
     return 2;
 }
 
-/* ---- expiry -------------------------------------------------------------------------- */
+/* ---- expiry ---------------------------------------------------------------------------------- */
 
 uint16_t page_code(const page *p, uint32_t slot) {
     uint16_t code = EXPIRY_NONE;
@@ -333,7 +333,7 @@ void page_rebase(page *p, uint64_t base) {
     set_base(p, base);
 }
 
-/* ---- the block ------------------------------------------------------------------------ */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 void page_set_cap(page *p, size_t cap) {
     uint32_t payload = payload_bytes(p);
@@ -341,7 +341,7 @@ void page_set_cap(page *p, size_t cap) {
     p->cap = (uint16_t)cap;
 }
 
-/* ---- invariants ----------------------------------------------------------------------- */
+/* ---- invariants ------------------------------------------------------------------------------ */
 
 static bool single_sane(const uint8_t *payload, uint32_t len, uint8_t flags) {
     if (len == 0) return false;

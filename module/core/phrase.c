@@ -22,7 +22,7 @@ static const uint8_t saved_magic[4] = {0xc9, 'p', 'h', 1};
 #define CODE_SPACE (1u << PHRASE_CODE_MAX)
 #define END_SPACE  (1u << (PHRASE_CODE_MAX - PHRASE_END_BITS))
 
-/* ---- checks ----------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Do the codes of a context fill the space below the end's, no more and no less? */
 static bool context_sane(const phrase_plan *plan, uint32_t context) {
@@ -54,7 +54,7 @@ static bool plan_sane(const phrase_plan *plan) {
     return n == plan->n;
 }
 
-/* ---- phrases in alphabetical order --------------------------------------------------------- */
+/* ---- phrases in alphabetical order ----------------------------------------------------------- */
 
 static int compare(const phrase_plan *plan, uint32_t a, uint32_t b) {
     unsigned len_a = plan->len[a], len_b = plan->len[b];
@@ -121,7 +121,7 @@ static bool measure(const phrase_plan *plan, const uint32_t *order, needs *needs
     return singles == 256;
 }
 
-/* ---- building ------------------------------------------------------------------------------ */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* The next table's place in the block, if there is one yet. */
 static void *take(uint8_t *block, size_t *at, size_t bytes) {

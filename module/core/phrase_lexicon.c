@@ -93,7 +93,7 @@ void lexicon_free(lexicon *x) {
         if (blocks[i]) x->mem->free(blocks[i]);
 }
 
-/* ---- growing ------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 /* Pairs of phrases and how often they were seen: [first:20][second:20][count:24]. */
 typedef struct pairs {
@@ -160,8 +160,7 @@ size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t
     return n;
 }
 
-/* ---- weeding out ------------------------------------------------------------------------------
- */
+/* ---- weeding out ----------------------------------------------------------------------------- */
 
 /* Bits that a phrase saves in the sample, against writing its bytes with other phrases. */
 static float saves(const lexicon *x, uint32_t i, float tokens) {

@@ -40,7 +40,7 @@ static limits limits_for(size_t max_bytes) {
     return (limits){max_bytes, 16, 160};
 }
 
-/* ---- samples -------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static void shuffle(phrase_sample *list, uint32_t n) {
     uint64_t state = 1;
@@ -81,8 +81,7 @@ static sample_set front(const sample_set *set, size_t bytes) {
     return some;
 }
 
-/* ---- learning ----------------------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
     return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1);
