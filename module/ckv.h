@@ -1,7 +1,7 @@
 /*
  * ckv.h: what the Redis side of ckv shares.
  *
- * Files: load.c (start), commands.c (the table of commands), cmd_*.c (their families), keyspace.c
+ * Files: load.c (start), command_table.c (the commands), cmd_*.c (their families), keyspace.c
  * (from a user's key to its map), maps.c (all maps there are), type.c (the data type: memory,
  * COPY, free), rdb.c (saving and loading), train.c (learning a codec), cron.c (what happens
  * between commands), config.c, info.c.

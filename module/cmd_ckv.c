@@ -1,4 +1,5 @@
 /* cmd_ckv.c: CKV STATS | TRAIN | OPTIMIZE | HELP. */
+#include "acl.h"
 #include "commands.h"
 #include "cron.h"
 #include "info.h"
@@ -25,6 +26,7 @@ static int help(RedisModuleCtx *ctx) {
 
 int cmd_ckv(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
     if (arg_is(argv[1], "stats")) return info_reply(ctx);
     if (arg_is(argv[1], "train")) return train_now(ctx);
     if (arg_is(argv[1], "optimize")) return cron_optimize(ctx);

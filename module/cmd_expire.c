@@ -4,7 +4,7 @@
 #include "keyspace.h"
 #include "reply.h"
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 #define REPLY_NO_RECORD (-2)
 #define REPLY_NO_EXPIRY (-1)
@@ -14,6 +14,7 @@ static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
     if (argc != 2) return RedisModule_WrongArity(ctx);
     lookup l;
     if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    keyspace_note_read(&l);
     int64_t reply = REPLY_NO_RECORD;
     if (l.found) {
         reply = map_expiry_ms(&l.pos);

@@ -31,7 +31,7 @@ static int finish(lookup *l, const void *value, size_t len, const char *event, l
     return RedisModule_ReplyWithLongLong(l->ctx, reply);
 }
 
-/* ---- appending and ranges ------------------------------------------------------------------ */
+/* ---- appending and ranges -------------------------------------------------------------------- */
 
 /* Writes `part` over the value at `offset`, with zero bytes up to there. */
 static int overlay(lookup *l, size_t offset, const char *part, size_t part_len, const char *event) {
@@ -96,8 +96,7 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
                                              (size_t)(to - from + 1));
 }
 
-/* ---- counters ---------------------------------------------------------------------------------
- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 /* The value as a string object, to be read as a number; "0" if there is none. NULL: damaged. */
 static RedisModuleString *number_text(lookup *l) {
@@ -107,7 +106,8 @@ static RedisModuleString *number_text(lookup *l) {
     return value ? RedisModule_CreateString(l->ctx, (const char *)value, len) : NULL;
 }
 
-static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by, const char *event) {
+/* The event is the same whichever way it goes. */
+static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by) {
     lookup l;
     if (!keyspace_find(ctx, key, ckv_now_ms(), &l)) return REDISMODULE_OK;
     RedisModuleString *text = number_text(&l);
@@ -120,15 +120,15 @@ static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by, const 
         return reply_error(ctx, "ERR increment or decrement would overflow");
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", n);
-    return finish(&l, digits, (size_t)len, event, n);
+    return finish(&l, digits, (size_t)len, "incrby", n);
 }
 
 int cmd_cincr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return argc == 2 ? add(ctx, argv[1], 1, "incrby") : RedisModule_WrongArity(ctx);
+    return argc == 2 ? add(ctx, argv[1], 1) : RedisModule_WrongArity(ctx);
 }
 
 int cmd_cdecr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return argc == 2 ? add(ctx, argv[1], -1, "decrby") : RedisModule_WrongArity(ctx);
+    return argc == 2 ? add(ctx, argv[1], -1) : RedisModule_WrongArity(ctx);
 }
 
 int cmd_cincrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -136,7 +136,7 @@ int cmd_cincrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
-    return add(ctx, argv[1], by, "incrby");
+    return add(ctx, argv[1], by);
 }
 
 int cmd_cdecrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -145,7 +145,7 @@ int cmd_cdecrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
     if (by == INT64_MIN) return reply_error(ctx, "ERR decrement would overflow");
-    return add(ctx, argv[1], -by, "decrby");
+    return add(ctx, argv[1], -by);
 }
 
 /* As Redis prints a float: 17 digits behind the point, without the zeros at the end. */

@@ -1,15 +1,18 @@
 /* cmd_string.c: CSET, CGET and their kin, as Redis' SET and GET. */
+#include "acl.h"
 #include "commands.h"
+#include "condition.h"
 #include "expire_args.h"
 #include "keyspace.h"
 #include "reply.h"
 
 #include <string.h>
 
-/* ---- CSET ------------------------------------------------------------------------------- */
+/* ---- CSET ------------------------------------------------------------------------------------ */
 
 typedef struct set_options {
     bool nx, xx, get, keep_ttl;
+    condition condition;
     int unit;                  /* of the expiry, -1: none is given */
     RedisModuleString *expire; /* its number */
 } set_options;
@@ -19,10 +22,13 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
     *o = (set_options){.unit = -1};
     for (int i = 3; i < argc; i++) {
         int unit = time_option(argv[i]);
-        if (arg_is(argv[i], "nx") && !o->xx)
+        bool may_compare = !o->nx && !o->xx && !o->condition.value && i + 1 < argc;
+        if (arg_is(argv[i], "nx") && !o->xx && !o->condition.value)
             o->nx = true;
-        else if (arg_is(argv[i], "xx") && !o->nx)
+        else if (arg_is(argv[i], "xx") && !o->nx && !o->condition.value)
             o->xx = true;
+        else if (may_compare && condition_word(argv[i], &o->condition))
+            o->condition.value = argv[++i];
         else if (arg_is(argv[i], "get"))
             o->get = true;
         else if (arg_is(argv[i], "keepttl") && o->unit < 0)
@@ -58,10 +64,36 @@ static void replicate_set(RedisModuleCtx *ctx, RedisModuleString **argv, int arg
         RedisModule_Replicate(ctx, "CSET", "ss", argv[1], argv[2]);
 }
 
+/* Whether the options let the record be written. False: the value is damaged, and that is the
+ * reply. */
+static bool may_write(const set_options *o, lookup *l, bool *may) {
+    *may = !(o->nx && l->found) && !(o->xx && !l->found);
+    return !o->condition.value || condition_check(&o->condition, l, may);
+}
+
+/* Writes the record, tells everybody and replies. */
+static int set(RedisModuleString **argv, int argc, const set_options *o, lookup *l,
+               const codec_value *value, int64_t at_ms) {
+    bool may;
+    if (!may_write(o, l, &may)) return REDISMODULE_OK;
+    if (o->get && !keyspace_reply_value(l)) return REDISMODULE_OK;
+    if (!may) return o->get ? REDISMODULE_OK : RedisModule_ReplyWithNull(l->ctx);
+    bool done = o->keep_ttl ? keyspace_put_encoded_keeping_expiry(l, value)
+                            : keyspace_put_encoded(l, value, at_ms);
+    if (!done) return REDISMODULE_OK;
+    replicate_set(l->ctx, argv, argc, o, at_ms);
+    keyspace_notify(l, REDISMODULE_NOTIFY_STRING, "set");
+    if (o->unit >= 0) keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "expire");
+    return o->get ? REDISMODULE_OK : RedisModule_ReplyWithSimpleString(l->ctx, "OK");
+}
+
 int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     set_options o;
     if (!parse_set(argv, argc, &o)) return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
+    /* Its key counts as written only, so the server has not asked whether the user may read it. */
+    if ((o.get || o.condition.value) && !acl_may_read(ctx, argv, argc, argv[1]))
+        return REDISMODULE_OK;
     int64_t at_ms = EXPIRY_NEVER, now_ms = ckv_now_ms();
     if (o.unit >= 0 && !time_read(ctx, argv[0], o.expire, o.unit, now_ms, true, &at_ms))
         return REDISMODULE_OK;
@@ -73,25 +105,10 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!codec_encode_new(&ckv.codecs, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!keyspace_find_begun(&l)) return RedisModule_ReplyWithError(ctx, ERROR_TYPE);
-    bool refused = (o.nx && l.found) || (o.xx && !l.found);
-    if (o.get && !keyspace_reply_value(&l))
-        refused = true;
-    else if (!o.get && refused)
-        RedisModule_ReplyWithNull(ctx);
-    if (!refused) {
-        bool done = o.keep_ttl ? keyspace_put_encoded_keeping_expiry(&l, &encoded)
-                               : keyspace_put_encoded(&l, &encoded, at_ms);
-        if (done) {
-            replicate_set(ctx, argv, argc, &o, at_ms);
-            keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "set");
-            if (o.unit >= 0) keyspace_notify(&l, REDISMODULE_NOTIFY_GENERIC, "expire");
-            if (!o.get) RedisModule_ReplyWithSimpleString(ctx, "OK");
-        }
-    }
-    return REDISMODULE_OK;
+    return set(argv, argc, &o, &l, &encoded, at_ms);
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
@@ -110,54 +127,4 @@ int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     size_t len = l.found ? map_value_len(l.stored->m, &l.pos) : 0;
     RedisModule_ReplyWithLongLong(ctx, (long long)len);
     return REDISMODULE_OK;
-}
-
-/* ---- several keys ---------------------------------------------------------------------------- */
-
-/* Keys that are begun before the first of them is found, so that their memory arrives together. */
-#define AHEAD 8
-
-/* Begins the keys argv[i], argv[i + step] … up to AHEAD of them in all, into a ring of look-ups.
- * Call it before each key is found. */
-static void begin_ahead(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int step, int i,
-                        int64_t now_ms, lookup ring[AHEAD]) {
-    int key = (i - 1) / step, newest = i == 1 ? 0 : key + AHEAD - 1;
-    for (; newest < key + AHEAD && 1 + newest * step < argc; newest++)
-        keyspace_begin(ctx, argv[1 + newest * step], now_ms, &ring[newest % AHEAD]);
-}
-
-int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc < 2) return RedisModule_WrongArity(ctx);
-    lookup ring[AHEAD];
-    int64_t now_ms = ckv_now_ms();
-    RedisModule_ReplyWithArray(ctx, argc - 1);
-    for (int i = 1; i < argc; i++) {
-        begin_ahead(ctx, argv, argc, 1, i, now_ms, ring);
-        lookup *l = &ring[(i - 1) % AHEAD];
-        /* As MGET: what is not a string counts as missing. */
-        if (!keyspace_find_begun(l)) {
-            RedisModule_ReplyWithNull(ctx);
-            continue;
-        }
-        keyspace_note_read(l);
-        keyspace_reply_value(l);
-    }
-    return REDISMODULE_OK;
-}
-
-int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc < 3 || argc % 2 == 0) return RedisModule_WrongArity(ctx);
-    lookup ring[AHEAD];
-    int64_t now_ms = ckv_now_ms();
-    for (int i = 1; i < argc; i += 2) {
-        begin_ahead(ctx, argv, argc, 2, i, now_ms, ring);
-        lookup *l = &ring[(i - 1) / 2 % AHEAD];
-        if (!keyspace_find_begun(l)) return RedisModule_ReplyWithError(ctx, ERROR_TYPE);
-        size_t len;
-        const char *value = RedisModule_StringPtrLen(argv[i + 1], &len);
-        if (!keyspace_put(l, value, len, EXPIRY_NEVER)) return REDISMODULE_OK;
-        keyspace_notify(l, REDISMODULE_NOTIFY_STRING, "set");
-    }
-    RedisModule_ReplicateVerbatim(ctx);
-    return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }

@@ -1,4 +1,4 @@
-/* commands.h: the commands, a family a file; commands.c has the table. */
+/* commands.h: the commands, a family a file; command_table.c has the table. */
 #ifndef CKV_COMMANDS_H
 #define CKV_COMMANDS_H
 
@@ -7,14 +7,18 @@
 typedef int command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* cmd_string.c */
-command cmd_cset, cmd_cget, cmd_cmset, cmd_cmget, cmd_cstrlen;
+command cmd_cset, cmd_cget, cmd_cstrlen;
+/* cmd_many.c */
+command cmd_cmset, cmd_cmget, cmd_cmsetnx, cmd_cmsetex;
 /* cmd_getset.c */
 command cmd_cgetdel, cmd_cgetex, cmd_cgetset, cmd_csetnx, cmd_csetex, cmd_cpsetex;
 /* cmd_modify.c */
 command cmd_cappend, cmd_cgetrange, cmd_csetrange;
 command cmd_cincr, cmd_cdecr, cmd_cincrby, cmd_cdecrby, cmd_cincrbyfloat;
 /* cmd_key.c */
-command cmd_cdel, cmd_cexists, cmd_cdbsize;
+command cmd_cdel, cmd_cdelex, cmd_cexists, cmd_cdbsize;
+/* cmd_scan.c */
+command cmd_cscan, cmd_ckeys, cmd_crandomkey;
 /* cmd_expire.c */
 command cmd_cttl, cmd_cpttl, cmd_cexpiretime, cmd_cpexpiretime;
 command cmd_cexpire, cmd_cpexpire, cmd_cexpireat, cmd_cpexpireat, cmd_cpersist;

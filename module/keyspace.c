@@ -19,7 +19,7 @@ void keyspace_start(void) {
     names = RedisModule_Calloc(ckv.places, sizeof *names);
 }
 
-static uint32_t place_of_key(const uint8_t *key, size_t len) {
+uint32_t keyspace_place_of_key(const uint8_t *key, size_t len) {
     uint8_t suffix;
     size_t stem_len = stem_split(key, len, &suffix);
     return (uint32_t)(siphash13(key, stem_len, partition_secret) % ckv.places);
@@ -88,26 +88,40 @@ static bool find_map(lookup *l) {
     return right;
 }
 
+static void init_key(lookup *l) {
+    map_key_init(l->stored->m, &l->key, l->key.key, l->key.len);
+    l->secret = l->stored->m->secret[0];
+}
+
+bool keyspace_usable(RedisModuleCtx *ctx, RedisModuleString *name) {
+    size_t len;
+    const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
+    lookup l = {.ctx = ctx, .db = RedisModule_GetSelectedDb(ctx)};
+    l.place = keyspace_place_of_key(key, len);
+    return find_map(&l);
+}
+
 void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, lookup *l) {
     size_t len;
     const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
     l->ctx = ctx;
     l->name = name;
     l->db = RedisModule_GetSelectedDb(ctx);
-    l->place = place_of_key(key, len);
+    l->place = keyspace_place_of_key(key, len);
     l->now_ms = now_ms;
     l->stored_there = l->found = false;
     l->key.key = key;
     l->key.len = len;
     l->stored = maps_at(l->db, l->place);
-    if (l->stored) map_key_init(l->stored->m, &l->key, key, len);
+    if (l->stored) init_key(l);
 }
 
 bool keyspace_find_begun(lookup *l) {
-    stored_map *begun = l->stored;
+    bool begun = l->stored != NULL;
     if (!find_map(l)) return false;
     if (!l->stored) return true;
-    if (l->stored != begun) map_key_init(l->stored->m, &l->key, l->key.key, l->key.len);
+    /* Another key of the command may have deleted the map and made another, at the same address. */
+    if (!begun || l->secret != l->stored->m->secret[0]) init_key(l);
     l->stored_there = map_find(l->stored->m, &l->key, &l->pos);
     if (l->stored_there) expire_if_due(l);
     return true;
@@ -161,7 +175,7 @@ static map *map_for_writing(lookup *l) {
     RedisModule_ModuleTypeSetValue(handle, ckv.type, l->stored);
     RedisModule_CloseKey(handle);
     maps_list(l->stored, l->db, l->place);
-    map_key_init(m, &l->key, l->key.key, l->key.len);
+    init_key(l);
     return m;
 }
 

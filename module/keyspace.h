@@ -17,6 +17,7 @@ typedef struct lookup {
     uint32_t place;     /* of its map */
     stored_map *stored; /* NULL: there is no such map yet */
     map_key key;
+    uint64_t secret; /* of the map that the key was made ready for */
     map_pos pos;
     int64_t now_ms;
     bool stored_there; /* pos is where a record lies, which may have expired */
@@ -36,6 +37,12 @@ bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_t 
  * find. Other keys may be begun, found and written between the two. */
 void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
 bool keyspace_find_begun(lookup *l);
+
+/* Whether a key can be written: the name of its map holds nothing else. Cheaper than finding. */
+bool keyspace_usable(RedisModuleCtx *ctx, RedisModuleString *key);
+
+/* The place of the map that a key belongs to. */
+uint32_t keyspace_place_of_key(const uint8_t *key, size_t len);
 
 /* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
 uint32_t keyspace_place_of_name(RedisModuleString *name);

@@ -24,7 +24,7 @@ void maps_free(stored_map *s) {
     atomic_fetch_sub(&alive, 1);
 }
 
-/* ---- the table ------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static struct {
     stored_map ***by_db; /* by database, then by place; NULL: none of that database yet */
@@ -50,7 +50,7 @@ stored_map *maps_at(int db, uint32_t place) {
     return at ? *at : NULL;
 }
 
-/* ---- the list ---------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 void maps_list(stored_map *s, int db, uint32_t place) {
     maps_unlist(s);
@@ -106,7 +106,7 @@ void maps_swap_db(int a, int b) {
     table.by_db[b] = of_a;
 }
 
-/* ---- ways over all of them ------------------------------------------------------------------ */
+/* ---- ways over all of them ------------------------------------------------------------------- */
 
 void maps_cursor_register(maps_cursor *c) {
     *c = (maps_cursor){.next = cursors};

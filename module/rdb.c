@@ -22,7 +22,7 @@ static bool saving_file;
 static uint8_t places[256];
 static bool loading_file;
 
-/* ---- auxiliary data ------------------------------------------------------------------------ */
+/* ---- auxiliary data -------------------------------------------------------------------------- */
 
 static void save_codecs(RedisModuleIO *io) {
     uint64_t count = 0;
@@ -243,8 +243,7 @@ static map *load_pages(RedisModuleIO *io) {
     return l.m;
 }
 
-/* ---- a map --------------------------------------------------------------------------------------
- */
+/* ---- a map ----------------------------------------------------------------------------------- */
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
     map *m = ((stored_map *)value)->m;

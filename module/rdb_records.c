@@ -17,7 +17,7 @@ typedef struct record_head {
     int64_t at_ms;
 } record_head;
 
-/* ---- saving --------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 typedef struct packing {
     RedisModuleIO *io;
@@ -64,8 +64,7 @@ void records_save(RedisModuleIO *io, map *m) {
     RedisModule_Free(p.bytes);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static bool put_record(map *m, const uint8_t *key, const record_head *head, int64_t now_ms) {
     map_key k;
@@ -122,8 +121,7 @@ map *records_load(RedisModuleIO *io) {
     return m;
 }
 
-/* ---- AOF
- * ------------------------------------------------------------------------------------------ */
+/* ---- AOF ------------------------------------------------------------------------------------- */
 
 static bool emit(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     packing *p = context;

@@ -71,7 +71,7 @@ bool train_running(void) {
     return job.sampling || atomic_load(&learning);
 }
 
-/* ---- sampling ---------------------------------------------------------------------------- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
 static void collect(collection *c, const uint8_t *bytes, size_t len) {
     if (c->used + len > c->cap) {
@@ -150,7 +150,7 @@ static void start_sampling(void) {
     maps_cursor_start(&job.cursor);
 }
 
-/* ---- learning, on a thread of its own ------------------------------------------------------- */
+/* ---- learning, on a thread of its own -------------------------------------------------------- */
 
 /* Appends what was collected to an array of samples; returns its new end. */
 static phrase_sample *append(phrase_sample *array, const collection *c) {
@@ -222,8 +222,7 @@ static bool install(void) {
     return true;
 }
 
-/* ---- when -------------------------------------------------------------------------------------
- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 static bool drifted(const codec *current) {
     const codecs *all = &ckv.codecs;

@@ -37,6 +37,29 @@ static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     return m ? maps_wrap(m) : NULL;
 }
 
+typedef struct digesting {
+    RedisModuleDigest *digest;
+    map *m;
+} digesting;
+
+/* As the server does it with strings: key, value and whether it expires, but not when. */
+static bool digest_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    const digesting *d = context;
+    size_t len;
+    const uint8_t *value = map_value(d->m, pos, &len);
+    RedisModule_DigestAddStringBuffer(d->digest, (const char *)key, key_len);
+    if (value) RedisModule_DigestAddStringBuffer(d->digest, (const char *)value, len);
+    RedisModule_DigestAddLongLong(d->digest, map_expiry_ms(pos) != EXPIRY_NEVER);
+    RedisModule_DigestEndSequence(d->digest);
+    return true;
+}
+
+/* The order of the records does not matter: how they lie differs between servers. */
+static void digest_map(RedisModuleDigest *digest, void *value) {
+    digesting d = {digest, ((stored_map *)value)->m};
+    for (uint32_t i = 0; i < d.m->buckets; i++) map_each(d.m, i, digest_record, &d);
+}
+
 static void *move_block(void *context, void *block) {
     return RedisModule_DefragAlloc(context, block);
 }
@@ -98,8 +121,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
         rdb_loading_ended();
 }
 
-/* ---- registration
- * -------------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
 int type_register(RedisModuleCtx *ctx) {
     int served = RedisModule_GetTypeMethodVersion ? RedisModule_GetTypeMethodVersion() : 4;
@@ -110,6 +132,7 @@ int type_register(RedisModuleCtx *ctx) {
         .rdb_save = rdb_save_map,
         .aof_rewrite = rdb_rewrite_map,
         .free = free_map,
+        .digest = digest_map,
         .mem_usage2 = memory_of_map,
         .free_effort2 = free_effort,
         .unlink2 = unlink_map,

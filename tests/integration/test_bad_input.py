@@ -15,14 +15,19 @@ SETTINGS = {
 CHANGEABLE = [name for name in SETTINGS if name != "ckv.maps"]
 
 
-@pytest.mark.parametrize("command", [c for c in NATIVE if c != "CDBSIZE"])
+ALONE = {"CDBSIZE", "CRANDOMKEY"}
+
+
+@pytest.mark.parametrize("command", [c for c in NATIVE if c not in ALONE])
 def test_no_arguments(r, command):
     assert is_error(reply(r, command), f"wrong number of arguments for '{command.lower()}' command")
     assert r.execute_command("PING") == b"PONG"
 
 
-def test_dbsize_takes_none(r):
-    assert is_error(reply(r, "CDBSIZE", "x"), "wrong number of arguments for 'cdbsize' command")
+@pytest.mark.parametrize("command", sorted(ALONE))
+def test_too_many_arguments(r, command):
+    answer = reply(r, command, "x")
+    assert is_error(answer, f"wrong number of arguments for '{command.lower()}' command")
 
 
 # --- CKV ---

@@ -1,113 +1,160 @@
-"""The rest of the string commands, each next to Redis' own with the same arguments."""
+"""Every command that has a native counterpart gives its replies and errors, and leaves the same value and TTL."""
+
+import random
 
 import pytest
 
-from helpers import NATIVE, reply, twin
+from helpers import NATIVE, comparable, is_error, now_ms, reply, texts
 
-STRINGS = ["GETDEL", "GETEX", "GETSET", "SETNX", "SETEX", "PSETEX", "APPEND", "GETRANGE", "SETRANGE", "INCR", "DECR",
-           "INCRBY", "DECRBY", "INCRBYFLOAT", "UNLINK", "TOUCH"]
-NATIVE.update({"C" + name: name for name in STRINGS})
-
-
-def both(r, *value_and_options):
-    r.execute_command("CSET", "k", *value_and_options)
-    r.execute_command("SET", "k", *value_and_options)
+VALUES = ["", "0", "1", "-1", "007", " 7", "7 ", "1.5", "-0", "1e3", "nan", "inf", "text", "9223372036854775807",
+          "-9223372036854775808", "9223372036854775808", "3.0e3", "x" * 300, "0x10", "+5"]
 
 
-@pytest.mark.parametrize("name", STRINGS)
-def test_arity(r, name):
-    for count in (0, 1, 2, 3, 4, 5):
-        native = reply(r, name, *["x"] * count)
-        if "wrong number of arguments" in str(native):
-            assert "wrong number of arguments" in str(reply(r, "C" + name, *["x"] * count))
+def state(r, prefix, key):
+    """The record or the native key: its value, and whether and about when it expires."""
+    names = {"C": ("CGET", "CPTTL"), "": ("GET", "PTTL")}[prefix]
+    value, ttl = (r.execute_command(name, key) for name in names)
+    return value, ttl if ttl < 0 else round(ttl, -4)
 
 
-def test_get_and_change(r):
-    twin(r, "CGETDEL", "k")
-    twin(r, "CGETSET", "k", "new")
-    twin(r, "CGETSET", "k", "newer")
-    twin(r, "CSETNX", "k", "no")
-    twin(r, "CGETDEL", "k")
-    twin(r, "CSETNX", "k", "yes")
-    assert r.execute_command("CGET", "k") == b"yes"
-    both(r, "v", "EX", "100")
-    twin(r, "CGETSET", "k", "w")
-    assert r.execute_command("CTTL", "k") == -1
-    assert twin(r, "CTOUCH", "k", "nothing", "k") == 2
-    assert twin(r, "CUNLINK", "k", "nothing") == 1
+def both(r, command, *args, key=None):
+    """Runs a command and its counterpart on the same key: replies and what they leave agree."""
+    ours, theirs = reply(r, command, *args), reply(r, NATIVE[command], *args)
+    assert comparable(ours, command) == comparable(theirs, NATIVE[command]), f"{command} {args!r:.300}"
+    key = key or (args[0] if args else None)
+    if key is not None:
+        assert state(r, "C", key) == state(r, "", key), f"after {command} {args!r:.300}"
+    return ours
 
 
-@pytest.mark.parametrize("command", ["CSETEX", "CPSETEX"])
-@pytest.mark.parametrize("ttl", ["100000", "0", "-1", "x", "", "9223372036854775807", "1.5"])
-def test_set_with_expiry(r, command, ttl):
-    twin(r, command, "k", ttl, "v")
-    assert (r.execute_command("CPTTL", "k") > 0) == (ttl == "100000")
+def start(r, key, value, ttl=None):
+    """Both have this value; None: neither is there."""
+    r.execute_command("CDEL", key)
+    r.execute_command("DEL", key)
+    if value is not None:
+        for name in ("CSET", "SET"):
+            r.execute_command(name, key, value, *(("PX", ttl) if ttl else ()))
 
 
-@pytest.mark.parametrize("options", [
-    (), ("EX", "100"), ("PX", "100000"), ("PERSIST",), ("EX", "0"), ("PX", "-5"), ("EX", "x"), ("EX",), ("BAD",),
-    ("PERSIST", "EX"), ("EXAT", "1"), ("KEEPTTL",), ("PX", "9223372036854775807"),
+@pytest.mark.parametrize("command, args", [
+    ("CINCR", ()), ("CDECR", ()), ("CINCRBY", ("5",)), ("CINCRBY", ("-5",)), ("CINCRBY", ("x",)), ("CINCRBY", ("1.5",)),
+    ("CINCRBY", ("9223372036854775807",)), ("CDECRBY", ("5",)), ("CDECRBY", ("-9223372036854775808",)),
+    ("CDECRBY", ("9223372036854775807",)), ("CINCRBYFLOAT", ("1",)), ("CINCRBYFLOAT", ("-1.5",)), ("CINCRBYFLOAT", ("3e5",)),
+    ("CINCRBYFLOAT", ("x",)), ("CINCRBYFLOAT", ("inf",)), ("CINCRBYFLOAT", ("0.1",)), ("CINCRBYFLOAT", (" 1",)),
 ])
-def test_getex(r, options):
-    both(r, "v", "EX", "1000")
-    twin(r, "CGETEX", "k", *options)
-    twin(r, "CEXISTS", "k") if "CEXISTS" in NATIVE else None
-    ours, theirs = r.execute_command("CTTL", "k"), r.execute_command("TTL", "k")
-    assert abs(ours - theirs) <= 1
-    twin(r, "CGETEX", "nothing", *options)
+def test_counters(r, command, args):
+    for value in [None, *VALUES]:
+        for ttl in (None, 1_000_000):
+            start(r, "k", value, ttl)
+            both(r, command, "k", *args)
 
 
-def test_append_and_ranges(r):
-    twin(r, "CAPPEND", "k", "hello")
-    twin(r, "CAPPEND", "k", b" \x00world")
-    for start in (-100, -12, -3, 0, 2, 11, 12, 100):
-        for end in (-100, -12, -3, 0, 2, 11, 12, 100):
-            twin(r, "CGETRANGE", "k", start, end)
-    twin(r, "CGETRANGE", "nothing", 0, -1)
-    twin(r, "CGETRANGE", "k", "x", 1)
-    twin(r, "CSETRANGE", "k", 2, "LL")
-    twin(r, "CSETRANGE", "k", 20, "beyond")
-    twin(r, "CSETRANGE", "k", 3, "")
-    twin(r, "CSETRANGE", "nothing", 0, "")
-    twin(r, "CSETRANGE", "k", -1, "x")
-    twin(r, "CSETRANGE", "k", "x", "x")
-    twin(r, "CSETRANGE", "k", 536870912, "x")
-    assert r.execute_command("CGET", "k") == r.execute_command("GET", "k")
-    both(r, "v", "EX", "1000")
-    twin(r, "CAPPEND", "k", "w")
-    assert r.execute_command("CTTL", "k") > 900
+def test_a_counter_counts(r):
+    for i in range(1, 2001):
+        assert r.execute_command("CINCR", "n") == i
+    for i in range(20):
+        both(r, "CINCRBYFLOAT", "f", "0.1")
+    both(r, "CINCRBYFLOAT", "f", "1e4000")
+    both(r, "CINCRBYFLOAT", "f", "1e4931")
 
 
-@pytest.mark.parametrize("value", ["10", "-1", "9223372036854775807", "-9223372036854775808", "", "x", " 1", "1.5", "01"])
-@pytest.mark.parametrize("change", [
-    ("CINCR",), ("CDECR",), ("CINCRBY", "5"), ("CDECRBY", "5"), ("CINCRBY", "-9223372036854775808"),
-    ("CDECRBY", "-9223372036854775808"), ("CINCRBY", "x"), ("CDECRBY", "1.5"), ("CINCRBYFLOAT", "0.1"),
-    ("CINCRBYFLOAT", "-1e10"), ("CINCRBYFLOAT", "x"), ("CINCRBYFLOAT", "inf"), ("CINCRBYFLOAT", "3.0e3"),
-])
-def test_counters(r, value, change):
-    both(r, value, "EX", "1000")
-    command, *by = change
-    twin(r, command, "k", *by)
-    assert r.execute_command("CGET", "k") == r.execute_command("GET", "k")
-    assert r.execute_command("CTTL", "k") > 900
-    r.execute_command("DEL", "new")
-    r.execute_command("CDEL", "new")
-    twin(r, command, "new", *by)
+@pytest.mark.parametrize("value", [None, "", "x", "Hello World", "\x00\xff" * 700])
+def test_ranges(r, value):
+    edges = [-(2**63), -1000000, -12, -5, -1, 0, 1, 5, 11, 1000000, 2**63 - 1]
+    start(r, "k", value)
+    for first in edges:
+        for last in edges:
+            both(r, "CGETRANGE", "k", first, last)
+    for bad in ("", "x", "1.5", 2**63):
+        both(r, "CGETRANGE", "k", bad, 1)
+        both(r, "CGETRANGE", "k", 1, bad)
 
 
-def test_events(r):
-    r.config_set("notify-keyspace-events", "KEA")
-    try:
-        listener = r.pubsub()
-        listener.psubscribe("__keyevent@0__:*")
-        listener.get_message(timeout=5)
-        for command in (("CSETEX", "k", 100, "1"), ("CINCR", "k"), ("CDECRBY", "k", 2), ("CINCRBYFLOAT", "k", 1),
-                        ("CAPPEND", "k", "0"), ("CSETRANGE", "k", 0, "9"), ("CGETEX", "k", "PERSIST"), ("CGETDEL", "k")):
-            r.execute_command(*command)
-        seen = []
-        while (message := listener.get_message(timeout=0.5)) is not None:
-            assert message["data"] == b"k"
-            seen.append(message["channel"].decode().split(":")[1])
-        assert seen == ["set", "expire", "incrby", "decrby", "incrbyfloat", "append", "setrange", "persist", "del"]
-    finally:
-        r.config_set("notify-keyspace-events", "")
+@pytest.mark.parametrize("value", [None, "", "Hello World", "x" * 5000])
+def test_setrange_and_append(r, value):
+    for offset in (0, 1, 5, 11, 12, 300, 6000, -1, "x", 2**29 - 3, 2**29, 2**63 - 1):
+        for part in ("", "part", "y" * 2000):
+            if isinstance(offset, int) and 100_000 < offset and offset + len(part) <= 2**29:
+                continue  # half a gigabyte, see test_the_longest_value
+            start(r, "k", value, 1_000_000)
+            both(r, "CSETRANGE", "k", offset, part)
+    start(r, "k", value, 1_000_000)
+    for part in ("", "a", "b" * 1000, "c" * 3000, b"\x00\xff"):
+        both(r, "CAPPEND", "k", part)
+
+
+@pytest.mark.slow
+def test_the_longest_value(own_server):
+    with own_server().client(timeout=300) as r:
+        assert r.execute_command("CSETRANGE", "k", 2**29 - 3, "end") == 2**29
+        assert is_error(reply(r, "CAPPEND", "k", "x"), "string exceeds maximum allowed size (proto-max-bulk-len)")
+        assert is_error(reply(r, "CSETRANGE", "k", 2**29, "x"), "string exceeds maximum allowed size")
+        assert r.execute_command("CGETRANGE", "k", -4, -1) == b"\0end"
+        assert r.execute_command("CSTRLEN", "k") == 2**29
+
+
+@pytest.mark.parametrize("ttl", [None, 1_000_000])
+@pytest.mark.parametrize("value", [None, "", "old", "x" * 5000])
+def test_the_short_forms(r, value, ttl):
+    at = now_ms() + 500_000
+    for command, *args in [
+        ("CGETDEL",), ("CGETSET", "new"), ("CSETNX", "new"), ("CSETEX", 100, "new"), ("CPSETEX", 100_000, "new"),
+        ("CSETEX", 0, "new"), ("CSETEX", -1, "new"), ("CSETEX", "x", "new"), ("CPSETEX", 2**63 - 1, "new"),
+        ("CGETEX",), ("CGETEX", "EX", 100), ("CGETEX", "PX", 100_000), ("CGETEX", "EXAT", at // 1000),
+        ("CGETEX", "PXAT", at), ("CGETEX", "PERSIST"), ("CGETEX", "persist", "EX", 5), ("CGETEX", "EX"),
+        ("CGETEX", "EX", 0), ("CGETEX", "EX", "x"), ("CGETEX", "PXAT", 1), ("CGETEX", "KEEPTTL"), ("CGETEX", "EX", 1, "PX", 1),
+        ("CGETEX", "NX"),
+        ("CDEL",), ("CUNLINK",), ("CEXISTS",), ("CTOUCH",),
+        ("CPERSIST",), ("CSTRLEN",), ("CGET",),
+    ]:
+        start(r, "k", value, ttl)
+        both(r, command, "k", *args)
+
+
+def test_many(r):
+    for keys in (["a"], ["a", "b"], ["a", "b", "a"]):
+        for there in (None, "a", "b"):
+            for key in ("a", "b"):
+                start(r, key, "old" if key == there else None, 1_000_000)
+            pairs = [x for i, key in enumerate(keys) for x in (key, f"new {i}")]
+            both(r, "CMSETNX", *pairs, key="a")
+            both(r, "CMGET", *keys)
+            both(r, "CMSET", *pairs, key="a")
+            both(r, "CMGET", *keys)
+
+
+@pytest.mark.parametrize("command", sorted(NATIVE))
+def test_wrong_number_of_arguments(r, command):
+    if is_error(reply(r, "COMMAND", "GETKEYS", NATIVE[command]), "Invalid command specified"):
+        return  # newer than this server
+    info = r.execute_command("COMMAND", "INFO", command)[0]
+    least = abs(info[1]) - 1
+    if least:
+        assert is_error(reply(r, command, *["1"] * (least - 1)), f"wrong number of arguments for '{command.lower()}' command")
+    if info[1] > 0:
+        assert is_error(reply(r, command, *["1"] * (least + 1)), "wrong number of arguments")
+
+
+def test_odd_pairs(r):
+    for command in ("CMSET", "CMSETNX"):
+        both(r, command, "a", "1", "b", key="a")
+
+
+def test_changed_values_are_stored_like_others(r):
+    """A long walk over values of all sizes, some of them large, with a dictionary."""
+    rng = random.Random(3)
+    for i, text in enumerate(texts(2000)):
+        r.execute_command("CSET", b"KEY:%d" % i, text)
+    reply(r, "CKV", "TRAIN")
+    for i in range(30):
+        start(r, f"KEY:{i}", texts(1, seed=i)[0], 1_000_000)
+    for step in range(1500):
+        key = f"KEY:{rng.randrange(30)}"
+        command, *args = rng.choice([
+            ("CAPPEND", texts(1, seed=step)[0] * rng.choice([1, 1, 1, 20])),
+            ("CSETRANGE", rng.randrange(2000), texts(1, seed=step)[0]),
+            ("CGETRANGE", rng.randrange(-3000, 3000), rng.randrange(-3000, 3000)),
+            ("CGETSET", texts(1, seed=step)[0]),
+            ("CINCR",), ("CGETDEL",), ("CSETNX", "1"), ("CSTRLEN",), ("CGETEX", "PERSIST"), ("CGETEX", "EX", 1000),
+        ])
+        both(r, command, key, *args)

@@ -1,0 +1,21 @@
+/*
+ * acl.h: what the server's own check of key patterns can't see.
+ *
+ * The server checks the keys that a command names. These functions are for commands that reach
+ * records without naming them, and for options that read where the command only writes. Both
+ * reply NOPERM and make an entry in ACL LOG when they return false.
+ */
+#ifndef CKV_ACL_H
+#define CKV_ACL_H
+
+#include "redismodule.h"
+
+#include <stdbool.h>
+
+/* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
+bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+/* Whether the user may read this key. */
+bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key);
+
+#endif
