@@ -35,7 +35,7 @@ LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(CORE_C:%.c=build/asan/%.o)
-FUZZ_O    = $(CORE_C:%.c=build/fuzz/%.o)
+FUZZ_O    = $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/fuzz/shim.o
 CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
 UNIT      = $(UNIT_C:%.c=build/asan/%)
 FUZZ      = $(FUZZ_C:%.c=build/fuzz/%)
@@ -106,7 +106,7 @@ fuzz-short: $(FUZZ)
 
 build/fuzz/%.o: %.c Makefile | setup-build setup-fuzz
 	@mkdir -p $(@D)
-	$(call say,CC  )$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -Imodule -Imodule/core -c -o $@ $<
+	$(call say,CC  )$(CLANG) $(ALL_FLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link $(INCLUDES) -c -o $@ $<
 
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
 	$(call say,LINK)$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
