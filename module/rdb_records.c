@@ -11,6 +11,10 @@
 /* What a block can't be more than: a key and a value of 512 MB each, and their head. */
 #define BLOCK_MAX (1100ULL << 20)
 #define LEVEL     3
+/* What is written at that level needs no more to be read. */
+#define WINDOW_LOG_MAX 23
+/* Room for a block that is unpacked: this at first, and more only as it is filled. */
+#define UNPACKED_FIRST (1u << 20)
 
 typedef struct record_head {
     uint32_t key_len, value_len;
@@ -93,14 +97,46 @@ static bool unpack(map *m, const uint8_t *bytes, size_t n) {
     return true;
 }
 
+/* A block of `size` bytes that begins as the old one does, which is freed. NULL: out of memory. */
+static uint8_t *enlarge(uint8_t *old, size_t used, size_t size) {
+    uint8_t *bytes = RedisModule_TryAlloc(size);
+    if (bytes && used) memcpy(bytes, old, used);
+    RedisModule_Free(old);
+    return bytes;
+}
+
+/* Decompresses n bytes to exactly `raw`. The room for them grows with what has come out: a damaged
+ * head may promise more than there is memory. NULL: damaged or out of memory. */
+static uint8_t *decompress(ZSTD_DCtx *zstd, const char *packed, size_t n, size_t raw) {
+    ZSTD_inBuffer in = {packed, n, 0};
+    ZSTD_outBuffer out = {NULL, 0, 0};
+    size_t more = 1;
+    while (more && !ZSTD_isError(more)) {
+        /* It stops where it is full, or where the input ends too soon. */
+        if (out.pos < out.size || out.size == raw) break;
+        size_t size = out.size ? 2 * out.size : UNPACKED_FIRST;
+        out.size = size < raw ? size : raw;
+        out.dst = enlarge(out.dst, out.pos, out.size);
+        if (!out.dst) return NULL;
+        more = ZSTD_decompressStream(zstd, &out, &in);
+    }
+    if (more == 0 && out.pos == raw && in.pos == n) return out.dst;
+    RedisModule_Free(out.dst);
+    return NULL;
+}
+
 /* Unpacks one block of `raw` bytes. */
 static bool load_block(RedisModuleIO *io, map *m, uint64_t raw) {
     size_t n;
     char *packed = RedisModule_LoadStringBuffer(io, &n);
-    if (!packed) return false;
-    bool honest = raw <= BLOCK_MAX && ZSTD_getFrameContentSize(packed, n) == raw;
-    uint8_t *bytes = honest ? RedisModule_TryAlloc(raw) : NULL;
-    bool done = bytes && ZSTD_decompress(bytes, raw, packed, n) == raw && unpack(m, bytes, raw);
+    ZSTD_DCtx *zstd = ZSTD_createDCtx();
+    uint8_t *bytes = NULL;
+    if (packed && zstd && raw <= BLOCK_MAX) {
+        ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+        bytes = decompress(zstd, packed, n, raw);
+    }
+    bool done = bytes && unpack(m, bytes, raw);
+    ZSTD_freeDCtx(zstd);
     RedisModule_Free(packed);
     RedisModule_Free(bytes);
     return done;
