@@ -108,22 +108,42 @@ void codec_free(const mem *m, codec *c) {
     if (c->keys) phrase_free(c->keys);
     if (c->values) phrase_free(c->values);
     if (c->long_values) phrase_free(c->long_values);
-    ZSTD_freeCDict(c->zstd_write);
-    ZSTD_freeDDict(c->zstd_read);
-    if (c->zstd_dict) m->free(c->zstd_dict);
+    codec_forget_zstd_dict(m, c);
     m->free(c);
 }
 
+/* What codec_use_zstd_dict() has counted. */
+static size_t zstd_dict_bytes(const mem *m, const codec *c) {
+    return c->zstd_dict_len + m->usable(c->zstd_write_room) + ZSTD_sizeof_DDict(c->zstd_read);
+}
+
+/* ZSTD_createCDict_advanced() of zstd 1.5.5 and older crashes when memory runs out, so the memory
+ * is ours. */
 bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level) {
     ZSTD_compressionParameters params = ZSTD_getCParams(zstd_level, 0, c->zstd_dict_len);
-    c->zstd_write = ZSTD_createCDict_advanced(c->zstd_dict, c->zstd_dict_len, ZSTD_dlm_byRef,
-                                              ZSTD_dct_auto, params, zstd_mem(m));
+    size_t room = ZSTD_estimateCDictSize_advanced(c->zstd_dict_len, params, ZSTD_dlm_byRef);
+    c->zstd_write_room = m->alloc(room);
+    if (!c->zstd_write_room) return false;
+    memset(c->zstd_write_room, 0, room); /* zstd does not set all of it */
+    c->zstd_write = ZSTD_initStaticCDict(c->zstd_write_room, room, c->zstd_dict, c->zstd_dict_len,
+                                         ZSTD_dlm_byRef, ZSTD_dct_auto, params);
     c->zstd_read = ZSTD_createDDict_advanced(c->zstd_dict, c->zstd_dict_len, ZSTD_dlm_byRef,
                                              ZSTD_dct_auto, zstd_mem(m));
     if (!c->zstd_write || !c->zstd_read) return false;
-    c->bytes +=
-        c->zstd_dict_len + ZSTD_sizeof_CDict(c->zstd_write) + ZSTD_sizeof_DDict(c->zstd_read);
+    c->bytes += zstd_dict_bytes(m, c);
     return true;
+}
+
+void codec_forget_zstd_dict(const mem *m, codec *c) {
+    if (c->zstd_write && c->zstd_read) c->bytes -= zstd_dict_bytes(m, c);
+    if (c->zstd_write_room) m->free(c->zstd_write_room);
+    ZSTD_freeDDict(c->zstd_read);
+    if (c->zstd_dict) m->free(c->zstd_dict);
+    c->zstd_write = NULL;
+    c->zstd_write_room = NULL;
+    c->zstd_read = NULL;
+    c->zstd_dict = NULL;
+    c->zstd_dict_len = 0;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

@@ -40,9 +40,10 @@
 #define CODEC_LONG 256
 
 typedef struct codec {
-    phrase_dict *keys, *values;      /* NULL: none learned */
-    phrase_dict *long_values;        /* NULL: `values` serves them all */
-    struct ZSTD_CDict_s *zstd_write; /* NULL: none learned */
+    phrase_dict *keys, *values;            /* NULL: none learned */
+    phrase_dict *long_values;              /* NULL: `values` serves them all */
+    const struct ZSTD_CDict_s *zstd_write; /* NULL: none learned */
+    void *zstd_write_room;                 /* what it lives in */
     struct ZSTD_DDict_s *zstd_read;
     void *zstd_dict; /* the dictionary's bytes, for saving */
     size_t zstd_dict_len;
@@ -85,8 +86,10 @@ void codecs_remove(codecs *all, uint8_t place);
 size_t codecs_bytes(const codecs *all);
 
 void codec_free(const mem *m, codec *c);
-/* Builds what zstd needs of c->zstd_dict; false: out of memory. */
+/* Builds what zstd needs of c->zstd_dict, and counts it in c->bytes; false: out of memory. */
 bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level);
+/* Frees that and the dictionary. */
+void codec_forget_zstd_dict(const mem *m, codec *c);
 
 /* Encodes a key into at most `cap` bytes. Equal keys give equal bytes. CODEC_NO_ROOM if longer. */
 size_t codec_encode_key(const codecs *all, uint8_t place, const void *key, size_t n, void *dst,

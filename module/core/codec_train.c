@@ -87,21 +87,6 @@ static bool run_trial(const mem *m, codec *c, const codec_samples *s, int level,
     return done;
 }
 
-static void forget_zstd(const mem *m, codec *c) {
-    size_t bytes = c->zstd_dict_len;
-    if (c->zstd_write) bytes += ZSTD_sizeof_CDict(c->zstd_write);
-    if (c->zstd_read) bytes += ZSTD_sizeof_DDict(c->zstd_read);
-    if (c->zstd_write && c->zstd_read) c->bytes -= bytes;
-    ZSTD_freeCDict(c->zstd_write);
-    ZSTD_freeDDict(c->zstd_read);
-    if (c->zstd_dict) m->free(c->zstd_dict);
-    c->zstd_write = NULL;
-    c->zstd_read = NULL;
-    c->zstd_dict = NULL;
-    c->zstd_dict_len = 0;
-    c->zstd_classes = 0;
-}
-
 /* Whether there are values enough that are long enough for zstd. */
 static bool zstd_possible(const codec_samples *s) {
     size_t count = 0;
@@ -125,7 +110,7 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
     for (unsigned i = 0; i < CLASSES; i++)
         if (t.best[i] + t.phrase[i] / ZSTD_GAIN < t.phrase[i]) classes |= 1u << i;
     bool pays = classes && c->bytes <= max_bytes;
-    if (!pays || !done) forget_zstd(m, c);
+    if (!pays || !done) codec_forget_zstd_dict(m, c);
     c->zstd_classes = pays ? classes : 0;
     return done;
 }
