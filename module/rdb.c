@@ -14,8 +14,8 @@
 /* Buckets are written in pieces of about this many bytes. */
 #define PIECE_BYTES (256u << 10)
 
-/* Whether a whole file is being saved, so that the codecs are in it. Raised and lowered by the
- * auxiliary callbacks, in the process that saves. */
+/* Whether a whole file is being saved, so that the codecs are in it. Raised by the auxiliary
+ * callback before the keys, in the process that saves. */
 static bool saving_file;
 
 /* While a file is loaded: from its places of codecs to ours. */
@@ -100,6 +100,10 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
     if (current < CODECS_MAX && places[current] != MAP_SAVE_NO_PLACE)
         ckv.codecs.current = places[current];
     return REDISMODULE_OK;
+}
+
+void rdb_saving_ended(void) {
+    saving_file = false;
 }
 
 void rdb_loading_ended(void) {

@@ -28,6 +28,8 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when);
 /* Writes a map as commands into an AOF. */
 void rdb_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value);
 
+/* Saving a file has come to its end, well or not: a failed one has no last auxiliary data. */
+void rdb_saving_ended(void);
 /* Loading has come to its end, well or not. */
 void rdb_loading_ended(void);
 

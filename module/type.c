@@ -115,6 +115,13 @@ static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void 
     maps_swap_db(info->dbnum_first, info->dbnum_second);
 }
 
+static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_PERSISTENCE_ENDED ||
+        sub == REDISMODULE_SUBEVENT_PERSISTENCE_FAILED)
+        rdb_saving_ended();
+}
+
 static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
     if (sub == REDISMODULE_SUBEVENT_LOADING_ENDED || sub == REDISMODULE_SUBEVENT_LOADING_FAILED)
@@ -148,6 +155,7 @@ int type_register(RedisModuleCtx *ctx) {
     RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_GENERIC, on_key_event);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_flush);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
     return REDISMODULE_OK;
 }

@@ -53,10 +53,13 @@ class ServerFailed(Exception):
 class Server:
     """One redis-server. `config` are lines of redis.conf: {"ckv.maps": 16, "appendonly": "yes"}."""
 
-    def __init__(self, config=None, module=True, binary=None, start=True):
+    def __init__(self, config=None, module=True, binary=None, start=True, prefix=(), env=None):
+        """`prefix` is a command line that is to run the server's, `env` adds to its environment."""
         self.config = dict(config or {})
         self.module = module
         self.binary = binary or BINARY
+        self.prefix = list(prefix)
+        self.env = env or {}
         self.dir = tempfile.mkdtemp(prefix="ckv-test-")
         self._remove = weakref.finalize(self, shutil.rmtree, self.dir, ignore_errors=True)
         self.port = None
@@ -101,7 +104,8 @@ class Server:
         self._log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         with open(self.log_path, "ab") as out:
             self.process = subprocess.Popen(
-                [self.binary, conf],
+                [*self.prefix, self.binary, conf],
+                env={**os.environ, **self.env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

@@ -1,0 +1,65 @@
+/*
+ * faults.c: a library between a server and libc (LD_PRELOAD), through which a test makes the clock
+ * step and fork() fail. What is to happen is in the file that $CKV_FAULTS names, which the test
+ * writes to while the server runs:
+ *
+ *      [seconds to add to the clock, 8 bytes][fork() fails if not 0, 8 bytes]
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static const volatile struct {
+    int64_t seconds, no_fork;
+} *wanted;
+
+__attribute__((constructor)) static void start(void) {
+    const char *path = getenv("CKV_FAULTS");
+    int fd = path ? open(path, O_RDONLY) : -1;
+    void *at = fd >= 0 ? mmap(NULL, sizeof *wanted, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (at != MAP_FAILED) wanted = at;
+    if (fd >= 0) close(fd);
+}
+
+static int64_t step(void) {
+    return wanted ? wanted->seconds : 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, now);
+    if (clock == CLOCK_REALTIME) now->tv_sec += step();
+    return result;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    struct timespec exact;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    *now = (struct timeval){exact.tv_sec, exact.tv_nsec / 1000};
+    return 0;
+}
+
+time_t time(time_t *at) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    if (at) *at = exact.tv_sec;
+    return exact.tv_sec;
+}
+
+pid_t fork(void) {
+    static pid_t (*real)(void);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fork");
+    if (wanted && wanted->no_fork) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return real();
+}
