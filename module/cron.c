@@ -10,6 +10,7 @@
 #define IDLE_MS        100  /* between slices: with nothing to do, */
 #define BUSY_MS        10   /* with something to do, */
 #define HURRIED_MS     1    /* and with a client waiting for it */
+#define LATE_US        200000
 
 static struct {
     bool reencoding;
@@ -47,6 +48,27 @@ static void reencode(uint64_t deadline_us) {
     }
 }
 
+static void tick(RedisModuleCtx *ctx, void *unused);
+
+static struct {
+    RedisModuleTimerID id;
+    uint64_t due_us; /* by the clock for measuring */
+} timer;
+
+static void schedule(RedisModuleCtx *ctx, int wait_ms) {
+    timer.due_us = ckv_monotonic_us() + (uint64_t)wait_ms * 1000;
+    timer.id = RedisModule_CreateTimer(ctx, wait_ms, tick, NULL);
+}
+
+/* The server's timers go by the wall clock: set back by an hour, it would keep ours for that long.
+ */
+static void on_server_cron(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)e, (void)sub, (void)data;
+    if (ckv_monotonic_us() < timer.due_us + LATE_US) return;
+    RedisModule_StopTimer(ctx, timer.id, NULL);
+    schedule(ctx, HURRIED_MS);
+}
+
 static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     static bool much_expires;
@@ -58,14 +80,15 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     codecs_trim(&ckv.codecs);
     bool busy = work.reencoding || train_running() || much_expires;
     int wait_ms = work.clients.count ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
-    RedisModule_CreateTimer(ctx, wait_ms, tick, NULL);
+    schedule(ctx, wait_ms);
 }
 
 void cron_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&work.cursor);
     train_start();
     expire_start();
-    RedisModule_CreateTimer(ctx, IDLE_MS, tick, NULL);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_CronLoop, on_server_cron);
+    schedule(ctx, IDLE_MS);
 }
 
 int cron_optimize(RedisModuleCtx *ctx) {
