@@ -357,12 +357,22 @@ static bool overwrite(map *m, bucket *b, const page_key *pk, const map_pos *pos,
     return true;
 }
 
-static void count_out(map *m, size_t key_len, const map_pos *pos) {
+/* Counts a record out whose raw value has `value_len` bytes, CODEC_NO_ROOM if nobody can tell. */
+static void count_out(map *m, size_t key_len, size_t value_len, const map_pos *pos) {
     m->totals.records--;
     m->totals.expiring -= page_code(pos->p, pos->slot) != EXPIRY_NONE;
     m->totals.key_bytes -= key_len;
-    size_t len = map_value_len(m, pos);
-    m->totals.value_bytes -= len == CODEC_NO_ROOM ? 0 : len;
+    m->totals.value_bytes -= value_len == CODEC_NO_ROOM ? 0 : value_len;
+}
+
+/* The raw length of a record's value that is about to be replaced by another. Mostly that takes
+ * decoding; not if it is written as it was, as whoever renews a record does. */
+static size_t replaced_len(map *m, const map_pos *pos, const codec_value *value) {
+    uint32_t len;
+    const uint8_t *old = encoded_value(pos, &len);
+    bool same =
+        pos->p->codec == m->codecs->current && len == value->len && !memcmp(old, value->bytes, len);
+    return same ? value->raw_len : codec_value_len(m->codecs, pos->p->codec, old, len);
 }
 
 static void count_in(map *m, size_t key_len, size_t value_len, uint16_t code) {
@@ -382,7 +392,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     if (map_is_large(pk, value->len) && !(r.large = map_large_new(m, k, value->bytes, value->len)))
         return false;
     map_totals before = m->totals;
-    if (pos) count_out(m, k->len, pos);
+    if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
     if (!pos || !overwrite(m, b, pk, pos, &r)) {
         if (!map_place(m, b, k, &r, pos ? pos->p : NULL)) {
             if (r.large) m->codecs->mem->free(r.large);
@@ -424,7 +434,7 @@ bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint6
 }
 
 void map_delete(map *m, const map_key *k, const map_pos *pos, uint64_t now_ticks) {
-    count_out(m, k->len, pos);
+    count_out(m, k->len, map_value_len(m, pos), pos);
     take_out(m, map_bucket(m, pos->bucket_index), pos->p, pos->slot);
     map_balance(m, pos->bucket_index, now_ticks);
 }

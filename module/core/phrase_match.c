@@ -1,22 +1,39 @@
 /* phrase_match.c: the parts of phrase_match.h that need not be fast. */
 #include "phrase_match.h"
 
-/* What follows p within the record, as one word. */
-static uint64_t word_at(const uint8_t *p, size_t left) {
-    uint64_t word = 0;
-    memcpy(&word, p, left < 8 ? left : 8);
-    return word;
+/* The first `len` bytes at p, at most 8, as one word. At least 8 bytes before their end can be
+ * read. */
+static inline uint64_t word_at(const uint8_t *p, size_t len) {
+    return len >= 8 ? phrase_load64(p) : phrase_load64(p + len - 8) >> (64 - 8 * len);
 }
 
-/* The slot of the phrase or marker of `bytes` bytes at p, or the empty slot where it would go. */
-static uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8_t *p, unsigned bytes) {
+/* Whether n >= 8 bytes are the same. */
+static inline bool equal(const uint8_t *a, const uint8_t *b, unsigned n) {
+    for (unsigned i = 0; i + 8 < n; i += 8)
+        if (phrase_load64(a + i) != phrase_load64(b + i)) return false;
+    return phrase_load64(a + n - 8) == phrase_load64(b + n - 8);
+}
+
+static inline uint32_t after(const phrase_matcher *t, uint32_t i) {
+    return i + 1 == t->nslots ? 0 : i + 1;
+}
+
+/* The slot of the phrase or marker of `bytes` >= 8 bytes at p, or the empty slot where it would
+ * go. */
+static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8_t *p,
+                             unsigned bytes) {
+    uint64_t print = match_print(hash);
     uint32_t i = match_home(t, hash);
     while (t->slots[i] != 0) {
-        if (t->slots[i] >> 46 == match_print(hash) &&
-            memcmp(match_text(t, t->slots[i]), p, bytes) == 0)
-            break;
-        i = i + 1 == t->nslots ? 0 : i + 1;
+        if (t->slots[i] >> 46 == print && equal(match_text(t, t->slots[i]), p, bytes)) break;
+        i = after(t, i);
     }
+    return &t->slots[i];
+}
+
+static uint64_t *find_empty(const phrase_matcher *t, uint64_t hash) {
+    uint32_t i = match_home(t, hash);
+    while (t->slots[i] != 0) i = after(t, i);
     return &t->slots[i];
 }
 
@@ -48,9 +65,8 @@ unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint
         }
         *marker |= (uint64_t)(len > 16 ? 0x100 : 1u << (len - 9)) << 22;
     }
-    uint64_t hash = match_hash(before, word_at(p, len), len);
-    *find(t, hash, t->text + offset, (unsigned)(p - (t->text + offset)) + len) =
-        make_slot(hash, payload, offset);
+    uint64_t hash = match_hash(before, phrase_load64(p) & match_mask(len), len);
+    *find_empty(t, hash) = make_slot(hash, payload, offset);
     return took;
 }
 
