@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "condition.h"
 #include "expire_args.h"
+#include "feed.h"
 #include "keyspace.h"
 #include "reply.h"
 
@@ -23,7 +24,10 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
     for (int i = 3; i < argc; i++) {
         int unit = time_option(argv[i]);
         bool may_compare = !o->nx && !o->xx && !o->condition.value && i + 1 < argc;
-        if (arg_is(argv[i], "nx") && !o->xx && !o->condition.value)
+        if (unit >= 0 && o->unit < 0 && !o->keep_ttl && i + 1 < argc) {
+            o->unit = unit;
+            o->expire = argv[++i];
+        } else if (arg_is(argv[i], "nx") && !o->xx && !o->condition.value)
             o->nx = true;
         else if (arg_is(argv[i], "xx") && !o->nx && !o->condition.value)
             o->xx = true;
@@ -33,12 +37,8 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
             o->get = true;
         else if (arg_is(argv[i], "keepttl") && o->unit < 0)
             o->keep_ttl = true;
-        else if (unit >= 0 && o->unit < 0 && !o->keep_ttl && i + 1 < argc) {
-            o->unit = unit;
-            o->expire = argv[++i];
-        } else {
+        else
             return false;
-        }
     }
     return true;
 }
@@ -53,7 +53,7 @@ static RedisModuleString *constant(RedisModuleString **kept, const char *word) {
 static void replicate_set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
                           const set_options *o, int64_t at_ms) {
     static RedisModuleString *pxat, *keep_ttl;
-    if (argc == 3)
+    if (argc == 3 || !feed_needed())
         RedisModule_ReplicateVerbatim(ctx);
     else if (o->unit >= 0)
         RedisModule_Replicate(ctx, "CSET", "sssl", argv[1], argv[2], constant(&pxat, "PXAT"),

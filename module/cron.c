@@ -2,6 +2,7 @@
 #include "cron.h"
 
 #include "expire.h"
+#include "feed.h"
 #include "train.h"
 #include "waiting.h"
 
@@ -78,6 +79,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     deadline_us = ckv_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
     much_expires = expire_step(ctx, deadline_us);
     codecs_trim(&ckv.codecs);
+    feed_check(ctx);
     bool busy = work.reencoding || train_running() || much_expires;
     int wait_ms = work.clients.count ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, wait_ms);

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "config.h"
 #include "cron.h"
+#include "feed.h"
 #include "info.h"
 #include "keyspace.h"
 #include "type.h"
@@ -61,7 +62,8 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                           REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
-        type_register(ctx) != REDISMODULE_OK || commands_register(ctx) != REDISMODULE_OK ||
+        type_register(ctx) != REDISMODULE_OK || !feed_start(ctx) ||
+        commands_register(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
