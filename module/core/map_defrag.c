@@ -5,19 +5,25 @@
 #include "map_save.h"
 
 typedef struct moving {
+    map *m;
     map_mover *move;
     void *context;
 } moving;
 
 static bool move_large(void *context, large **l) {
     const moving *with = context;
+    const mem *mem = with->m->codecs->mem;
+    size_t before = mem->usable(*l);
     large *moved = with->move(with->context, *l);
-    if (moved) *l = moved;
+    if (!moved) return true;
+    *l = moved;
+    /* Some allocators have blocks of several sizes for the same request. */
+    with->m->totals.large_bytes += mem->usable(moved) - before;
     return true;
 }
 
 void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context) {
-    moving with = {move, context};
+    moving with = {m, move, context};
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, index), &n);
     for (uint32_t i = 0; i < n; i++) {
