@@ -10,6 +10,7 @@ N            =
 DATA         =
 DATA_DIR     = ../shared/data
 FUZZ_SECONDS = 60
+SOAK_ARGS    =
 PYTEST_ARGS  =
 
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
@@ -23,6 +24,7 @@ CFLAGS    = -O3 -g
 WARNINGS  = -Wall -Wextra -Werror
 INCLUDES  = -Imodule -Imodule/core $(if $(REDISMODULE_INCLUDE),-I$(REDISMODULE_INCLUDE)) -idirafter build/deps/include
 ALL_FLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
+COVERAGE  = -O0 -g --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
 
@@ -35,9 +37,11 @@ LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(CORE_C:%.c=build/asan/%.o)
+COVER_O   = $(MODULE_C:%.c=build/coverage/%.o)
 FUZZ_O    = $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/fuzz/shim.o
 CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
 UNIT      = $(UNIT_C:%.c=build/asan/%)
+COVER     = $(UNIT_C:%.c=build/coverage/%)
 FUZZ      = $(FUZZ_C:%.c=build/fuzz/%)
 
 # What is being compiled; `make V=1` shows how.
@@ -46,9 +50,10 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test unit fuzz fuzz-short integration lint format run install bench-codec \
+.PHONY: all help setup demo test test-long unit fuzz fuzz-short integration soak coverage lint format \
+        run install deb test-deb bench-codec \
         bench-throughput bench-scale servers test-servers clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint
+        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -63,7 +68,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint:
+setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # --- the module -----------------------------------------------------------------------------------
@@ -81,11 +86,21 @@ run: build/ckv.so | setup-server ## a redis-server with the module in the foregr
 
 install: build/ckv.so ## put the module into $(DESTDIR)/usr/lib/redis/modules
 	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules
-	install -m 644 build/ckv.so $(DESTDIR)$(PREFIX)/lib/redis/modules/ckv.so
+	install -m 755 build/ckv.so $(DESTDIR)$(PREFIX)/lib/redis/modules/ckv.so
+
+deb: | setup-build setup-deb ## a Debian package, build/redis-ckv_<version>_<architecture>.deb
+	debian/rules binary
+	dh_clean
+
+test-deb: deb | setup-server ## install it on this machine, use it, remove it (as root)
+	scripts/test_deb.sh $(wildcard build/redis-ckv_*.deb)
 
 # --- tests ----------------------------------------------------------------------------------------
 
 test: unit fuzz-short integration ## every test
+
+test-long: fuzz ## what takes longer: every fuzz target for a minute, five minutes of soak
+	$(MAKE) soak SOAK_ARGS='--seconds 300'
 
 # Each test is a program, built with AddressSanitizer and UBSan.
 unit: $(UNIT) ## the C tests of module/core
@@ -113,6 +128,28 @@ build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
 
 integration: build/ckv.so | setup-server setup-python ## the tests against a real redis-server
 	.venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
+
+soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all checked (SOAK_ARGS='--seconds 300')
+	.venv/bin/python tests/soak/soak.py $(SOAK_ARGS)
+
+# Lines that the unit tests and the integration tests reach. What a server's child does (BGSAVE) is not
+# counted: it ends without writing its figures.
+coverage: $(COVER) build/coverage/ckv.so | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
+	find build/coverage -name '*.gcda' -delete
+	@for test in $(COVER); do echo "== $$test"; $$test || exit 1; done
+	CKV_MODULE=$(CURDIR)/build/coverage/ckv.so .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
+	gcovr --root . --filter module/core/ --fail-under-line 95 build/coverage
+	gcovr --root . --filter 'module/[^/]*$$' --fail-under-line 85 build/coverage
+
+build/coverage/ckv.so: $(COVER_O)
+	$(call say,LINK)$(CC) -shared $(COVERAGE) -Wl,-z,defs -o $@ $^ $(LIBS)
+
+build/coverage/%.o: %.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(COVERAGE) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
+
+build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
+	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
 lint: | setup-lint ## clang-format and cppcheck
 	clang-format --dry-run -Werror $(LINT_C)
@@ -159,7 +196,7 @@ test-servers: build/ckv.so servers | setup-python ## the integration tests on ea
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/asan build/fuzz build/ckv.so build/bench-codec
+	rm -rf build/release build/asan build/fuzz build/coverage build/ckv.so build/bench-codec
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 
@@ -167,4 +204,4 @@ distclean: clean ## remove that too
 	rm -rf build .venv
 
 -include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d)
--include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d)
+-include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

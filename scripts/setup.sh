@@ -2,7 +2,7 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python3|python|fuzz|lint|all]...     (default: all)
+#   scripts/setup.sh [build|server|python3|python|fuzz|lint|coverage|deb|all]...     (default: all)
 #
 # python3 is the interpreter alone, python the environment of the tests in .venv.
 #
@@ -126,6 +126,13 @@ check_lint() {
     have cppcheck || need cppcheck "cppcheck"
 }
 
+check_coverage() { have gcovr || need gcovr "gcovr"; }
+
+check_deb() {
+    have dpkg-shlibdeps || need dpkg-dev "dpkg-dev"
+    have dh || need debhelper "debhelper"
+}
+
 have_venv() { cmp -s requirements.txt .venv/.requirements && .venv/bin/python -c '' 2>/dev/null; }
 
 # Steps that follow once the packages are there.
@@ -162,8 +169,8 @@ finish_fuzz() {
 parts=
 for part in "$@"; do
     case $part in
-        all) parts="$parts build server python fuzz lint" ;;
-        build | server | python | python3 | fuzz | lint) parts="$parts $part" ;;
+        all) parts="$parts build server python fuzz lint coverage deb" ;;
+        build | server | python | python3 | fuzz | lint | coverage | deb) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1

@@ -1,0 +1,12 @@
+"""What `make install` leaves is what a server loads."""
+
+import subprocess
+
+from server import ROOT
+
+
+def test_make_install(own_server, tmp_path):
+    subprocess.run(["make", "-C", ROOT, "install", f"DESTDIR={tmp_path}"], check=True, capture_output=True)
+    server = own_server({"loadmodule": tmp_path / "usr/lib/redis/modules/ckv.so"}, module=False)
+    with server.client() as r:
+        assert r.execute_command("CSET", "k", "v") == b"OK"
