@@ -6,6 +6,7 @@
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = ckv_now_ms();
     long long deleted = 0;
     bool changed = false;
@@ -46,6 +47,7 @@ int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = ckv_now_ms();
     long long found = 0;
     for (int i = 1; i < argc; i++) {

@@ -27,6 +27,7 @@ static lookup *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, lookup rin
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
+    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
     lookup ring[AHEAD];
     keys k = {argv + 1, argc - 1, 1, ckv_now_ms()};
     RedisModule_ReplyWithArray(ctx, k.count);
@@ -48,8 +49,9 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* Whether all keys can be written. False: the error is replied. */
 static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
     for (int i = 0; i < k->count; i++) {
-        if (keyspace_usable(ctx, k->argv[i * k->step])) continue;
-        RedisModule_ReplyWithError(ctx, ERROR_TYPE);
+        const char *error = keyspace_error(ctx, k->argv[i * k->step]);
+        if (!error) continue;
+        RedisModule_ReplyWithError(ctx, error);
         return false;
     }
     return true;

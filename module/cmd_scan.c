@@ -17,6 +17,7 @@
 #include "core/siphash.h"
 #include "glob.h"
 #include "keyspace.h"
+#include "places.h"
 #include "reply.h"
 
 #include <inttypes.h>
@@ -54,7 +55,7 @@ static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_po
     if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
     if (f->pattern && !glob_match(f->pattern, f->pattern_len, (const char *)key, len)) return false;
     /* A map that has been renamed holds records that no look-up finds. */
-    return keyspace_place_of_key(key, len) == f->place;
+    return places_of_key(key, len) == f->place;
 }
 
 /* ---- CSCAN ----------------------------------------------------------------------------------- */

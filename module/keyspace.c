@@ -1,47 +1,11 @@
 /* keyspace.c: from a user's key to its map and record. See keyspace.h. */
 #include "keyspace.h"
 
-#include "core/siphash.h"
-#include "core/stem.h"
+#include "places.h"
 #include "reply.h"
 
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
-
-/* Which map a key belongs to must be the same everywhere, so this hash has no secret. Who chooses
- * keys that share a map gains nothing: within the map, the hash is keyed. */
-static const uint64_t partition_secret[2] = {0x636b762d70617274ULL, 0x6974696f6e2d6b31ULL};
-
-static RedisModuleString **names; /* of the maps' Redis keys, by place, made when first needed */
-
-void keyspace_start(void) {
-    ckv.places = (uint32_t)ckv.config.maps;
-    names = RedisModule_Calloc(ckv.places, sizeof *names);
-}
-
-uint32_t keyspace_place_of_key(const uint8_t *key, size_t len) {
-    uint8_t suffix;
-    size_t stem_len = stem_split(key, len, &suffix);
-    return (uint32_t)(siphash13(key, stem_len, partition_secret) % ckv.places);
-}
-
-static RedisModuleString *name_of_place(uint32_t place) {
-    if (!names[place])
-        names[place] = RedisModule_CreateStringPrintf(NULL, CKV_MAP_PREFIX "%u", place);
-    return names[place];
-}
-
-uint32_t keyspace_place_of_name(RedisModuleString *name) {
-    size_t len, prefix = strlen(CKV_MAP_PREFIX);
-    const char *text = RedisModule_StringPtrLen(name, &len);
-    if (len <= prefix || memcmp(text, CKV_MAP_PREFIX, prefix) != 0) return MAPS_NO_PLACE;
-    char *end;
-    unsigned long n = strtoul(text + prefix, &end, 10);
-    if (n >= ckv.places) return MAPS_NO_PLACE;
-    /* "ckv:07" is not "ckv:7". */
-    bool same = RedisModule_StringCompare(name, name_of_place((uint32_t)n)) == 0;
-    return same ? (uint32_t)n : MAPS_NO_PLACE;
-}
 
 /* Whether a command comes from the primary or from an AOF. Where it was carried out first, what it
  * meets had not expired: the deletion of what has is a command of its own. */
@@ -69,23 +33,50 @@ static void expire_if_due(lookup *l) {
 
 /* Opened for writing even to read: a miss in reading would announce the map's own key. */
 static RedisModuleKey *open_map(RedisModuleCtx *ctx, uint32_t place) {
-    return RedisModule_OpenKey(ctx, name_of_place(place), REDISMODULE_READ | REDISMODULE_WRITE);
+    return RedisModule_OpenKey(ctx, places_name(place), REDISMODULE_READ | REDISMODULE_WRITE);
 }
 
-/* Asks the server for a map that is not in the table. False: its key holds something else. */
+/* The server is asked to carry out a command of ours, which goes no further than it must. */
+static bool asking;
+
+/*
+ * While a slot is moved by MIGRATE, its map is on one of two nodes and the server, which looks for
+ * the record's key and finds none, sends all commands to the node that imports the slot. Where the
+ * map is not, a record must be neither missed nor made. A node serves the slot for good if it would
+ * serve the map's own key to anybody: without ASKING, without asking another node. Nobody can say
+ * that but the server, and it may change with any command, so it is asked each time; but only when
+ * there is no map, which there is in every slot that holds a record.
+ */
+static bool map_may_be_elsewhere(RedisModuleCtx *ctx, int db, uint32_t place) {
+    int followed = REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING |
+                   REDISMODULE_CTX_FLAGS_SLAVE;
+    if (places_layout() != PLACES_SLOTS) return false;
+    if (RedisModule_GetContextFlags(ctx) & followed) return false;
+    asking = true;
+    RedisModule_SelectDb(ckv.ctx, db);
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEXISTS", "s", places_name(place));
+    asking = false;
+    if (reply) RedisModule_FreeCallReply(reply);
+    return !reply && errno == EPERM;
+}
+
+/* Asks the server for a map that is not in the table. False: l->error says why not. */
 static bool find_map(lookup *l) {
+    l->error = NULL;
     l->stored = maps_at(l->db, l->place);
     if (l->stored) return true;
     RedisModuleKey *handle = open_map(l->ctx, l->place);
     int type = RedisModule_KeyType(handle);
-    bool right = type == REDISMODULE_KEYTYPE_EMPTY;
     if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(handle) == ckv.type) {
         l->stored = RedisModule_ModuleTypeGetValue(handle);
         maps_list(l->stored, l->db, l->place);
-        right = true;
+    } else if (type != REDISMODULE_KEYTYPE_EMPTY) {
+        l->error = ERROR_TYPE;
     }
     RedisModule_CloseKey(handle);
-    return right;
+    if (type == REDISMODULE_KEYTYPE_EMPTY && map_may_be_elsewhere(l->ctx, l->db, l->place))
+        l->error = ERROR_MOVING;
+    return !l->error;
 }
 
 static void init_key(lookup *l) {
@@ -93,12 +84,25 @@ static void init_key(lookup *l) {
     l->secret = l->stored->m->secret[0];
 }
 
-bool keyspace_usable(RedisModuleCtx *ctx, RedisModuleString *name) {
+const char *keyspace_error(RedisModuleCtx *ctx, RedisModuleString *name) {
     size_t len;
     const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
     lookup l = {.ctx = ctx, .db = RedisModule_GetSelectedDb(ctx)};
-    l.place = keyspace_place_of_key(key, len);
-    return find_map(&l);
+    l.place = places_of_key(key, len);
+    find_map(&l);
+    return l.error;
+}
+
+bool keyspace_settled(RedisModuleCtx *ctx, RedisModuleString *name) {
+    if (places_layout() != PLACES_SLOTS) return true;
+    if (asking) {
+        RedisModule_ReplyWithNull(ctx);
+        return false;
+    }
+    const char *error = keyspace_error(ctx, name);
+    bool moving = error && !strcmp(error, ERROR_MOVING);
+    if (moving) RedisModule_ReplyWithError(ctx, error);
+    return !moving;
 }
 
 void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, lookup *l) {
@@ -107,7 +111,7 @@ void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms
     l->ctx = ctx;
     l->name = name;
     l->db = RedisModule_GetSelectedDb(ctx);
-    l->place = keyspace_place_of_key(key, len);
+    l->place = places_of_key(key, len);
     l->now_ms = now_ms;
     l->stored_there = l->found = false;
     l->key.key = key;
@@ -135,7 +139,7 @@ bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t
 
 bool keyspace_find(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, lookup *l) {
     if (keyspace_find_quietly(ctx, name, now_ms, l)) return true;
-    RedisModule_ReplyWithError(ctx, ERROR_TYPE);
+    RedisModule_ReplyWithError(ctx, l->error);
     return false;
 }
 

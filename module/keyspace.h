@@ -1,8 +1,5 @@
 /*
- * keyspace.h: from a user's key to its map and record.
- *
- * Standalone, the map of a key is the Redis key "ckv:<n>", n = hash(stem) mod ckv.maps, a function
- * of the key alone, so that replicas, RDB files and other servers agree on it.
+ * keyspace.h: from a user's key to its map and record. Which map that is: places.h.
  */
 #ifndef CKV_KEYSPACE_H
 #define CKV_KEYSPACE_H
@@ -22,15 +19,14 @@ typedef struct lookup {
     int64_t now_ms;
     bool stored_there; /* pos is where a record lies, which may have expired */
     bool found;        /* and it has not */
+    const char *error; /* why the record can't be looked up; NULL: it can */
 } lookup;
 
-/* Once, when the settings are known. */
-void keyspace_start(void);
-
 /* Finds the record of a key, as of now_ms. False (and the error is replied) if the map's Redis key
- * holds something else. */
+ * holds something else, or if the map is on its way to or from another node of the cluster. */
 bool keyspace_find(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
-/* The same, without replying: for commands that count what is no record as missing. */
+/* The same, without replying: for commands that count what is no record as missing. They ask
+ * keyspace_settled() before. */
 bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
 
 /* The same in two steps, for whoever has something to do while memory arrives: first begin, then
@@ -38,14 +34,12 @@ bool keyspace_find_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_t 
 void keyspace_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, lookup *l);
 bool keyspace_find_begun(lookup *l);
 
-/* Whether a key can be written: the name of its map holds nothing else. Cheaper than finding. */
-bool keyspace_usable(RedisModuleCtx *ctx, RedisModuleString *key);
+/* The error that keyspace_find() would reply, NULL if there is none. Cheaper than finding. */
+const char *keyspace_error(RedisModuleCtx *ctx, RedisModuleString *key);
 
-/* The place of the map that a key belongs to. */
-uint32_t keyspace_place_of_key(const uint8_t *key, size_t len);
-
-/* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
-uint32_t keyspace_place_of_name(RedisModuleString *name);
+/* Whether the map of a key is not on its way to or from another node. False: the error is replied.
+ * All keys of a command are in one slot, so one of them stands for all. */
+bool keyspace_settled(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
 const uint8_t *keyspace_value(lookup *l, size_t *len);

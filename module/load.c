@@ -5,7 +5,7 @@
 #include "cron.h"
 #include "feed.h"
 #include "info.h"
-#include "keyspace.h"
+#include "places.h"
 #include "type.h"
 
 #include <stdarg.h>
@@ -47,11 +47,6 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                                                               RedisModuleString **argv, int argc) {
     if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
-    if (RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER) {
-        /* The map of a record would not be in the record's slot. */
-        ckv_log("warning", "Redis Cluster is not supported yet");
-        return REDISMODULE_ERR;
-    }
     if (argc > 0) {
         ckv_log("warning",
                 "unknown argument '%.128s': the settings are ckv.<name> of the "
@@ -67,7 +62,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
-    keyspace_start();
+    places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     cron_start(ctx);
     return REDISMODULE_OK;
 }

@@ -4,7 +4,8 @@
 #include "core/codec_train.h"
 #include "core/map_save.h"
 #include "cron.h"
-#include "keyspace.h"
+#include "maps.h"
+#include "places.h"
 #include "rdb_records.h"
 
 #include <string.h>
@@ -281,6 +282,6 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     /* A RESTORE can still be refused: its value is listed when it is announced. */
     if (loading_file)
         maps_list(s, RedisModule_GetDbIdFromIO(io),
-                  keyspace_place_of_name((RedisModuleString *)RedisModule_GetKeyNameFromIO(io)));
+                  places_of_name(RedisModule_GetKeyNameFromIO(io)));
     return s;
 }

@@ -1,4 +1,4 @@
-/* reply.h: the error texts of Redis' own string commands. */
+/* reply.h: error texts; most are those of Redis' own string commands. */
 #ifndef CKV_REPLY_H
 #define CKV_REPLY_H
 
@@ -8,6 +8,7 @@
 #define ERROR_INTEGER "ERR value is not an integer or out of range"
 #define ERROR_MEMORY  "OOM out of memory"
 #define ERROR_TYPE    REDISMODULE_ERRORMSG_WRONGTYPE
+#define ERROR_MOVING  "TRYAGAIN The records of this slot are being moved"
 
 /* Replies an error made of printf-like parts. */
 int reply_error(RedisModuleCtx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -3,7 +3,8 @@
 
 #include "core/map_copy.h"
 #include "core/map_defrag.h"
-#include "keyspace.h"
+#include "maps.h"
+#include "places.h"
 #include "rdb.h"
 
 #include <string.h>
@@ -98,7 +99,7 @@ static int on_key_event(RedisModuleCtx *ctx, int type, const char *event, RedisM
     if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_MODULE &&
         RedisModule_ModuleTypeGetType(key) == ckv.type)
         maps_list(RedisModule_ModuleTypeGetValue(key), RedisModule_GetSelectedDb(ctx),
-                  keyspace_place_of_name(name));
+                  places_of_name(name));
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }

@@ -1,0 +1,35 @@
+/*
+ * places.h: which map a key belongs to, and the Redis key that the map is the value of.
+ *
+ *      standalone   place = hash(stem) mod ckv.maps     "ckv:<place>"
+ *      cluster      place = the key's slot              "ckv:{<tag>}", a tag of that slot
+ *
+ * Both are functions of the key alone, so that replicas, RDB files and other servers agree on them;
+ * in a cluster, a map is in the slot of its records and moves with it.
+ */
+#ifndef CKV_PLACES_H
+#define CKV_PLACES_H
+
+#include "ckv.h"
+
+/* A number of maps in a database; PLACES_SLOTS: one for every slot of a cluster. */
+#define PLACES_SLOTS 0
+
+/* Once, when the settings are known. */
+void places_start(bool cluster);
+
+/* How the maps of this server are placed: their number, or PLACES_SLOTS. */
+uint32_t places_layout(void);
+
+uint32_t places_of_key(const uint8_t *key, size_t len);
+
+/* The name of a place's map, kept for good. */
+RedisModuleString *places_name(uint32_t place);
+
+/* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
+uint32_t places_of_name(const RedisModuleString *name);
+
+/* Whether a server of another layout has a map of this name. */
+bool places_named(const RedisModuleString *name, uint32_t layout);
+
+#endif

@@ -1,0 +1,166 @@
+"""A cluster of the tests' own: servers with cluster-enabled, joined, with all slots spread over them."""
+
+from redis.cluster import ClusterNode, RedisCluster
+from redis.crc import key_slot
+
+from helpers import wait_for
+from server import Server, free_port
+
+SLOTS = 16384
+
+
+class Node(Server):
+    def __init__(self, config=None, **options):
+        super().__init__({"cluster-enabled": "yes", "cluster-node-timeout": 2000, **(config or {})}, **options)
+
+    def _spawn(self):
+        # The others find it again where it was.
+        self.port = self.config.setdefault("port", self.port)
+        # The cluster's own port is the server's + 10,000 if it is not given, and that may be too large.
+        self.config.setdefault("cluster-port", free_port())
+        super()._spawn()
+
+    @property
+    def bus_port(self):
+        return self.config["cluster-port"]
+
+    def ask(self, *args, **options):
+        """One command over a connection of its own."""
+        with self.client(**options) as r:
+            return r.execute_command(*args)
+
+    @property
+    def id(self):
+        return self.ask("CLUSTER", "MYID").decode()
+
+    def meet(self, other):
+        self.ask("CLUSTER", "MEET", "127.0.0.1", other.port, other.bus_port)
+
+    def knows(self):
+        """{node id: fields of CLUSTER NODES}"""
+        lines = self.ask("CLUSTER", "NODES").decode().splitlines()
+        return {line.split()[0]: line.split() for line in lines}
+
+    def info(self):
+        lines = self.ask("CLUSTER", "INFO").decode().splitlines()
+        return dict(line.split(":", 1) for line in lines)
+
+
+class Cluster:
+    """`primaries` nodes that share the slots, and `replicas` replicas of each."""
+
+    def __init__(self, primaries=3, replicas=0, config=None):
+        self.config = dict(config or {})
+        self.nodes = []
+        try:
+            self.primaries = [self._node() for _ in range(primaries)]
+            share = SLOTS / primaries
+            for i, node in enumerate(self.primaries):
+                node.ask("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+                node.ask("CLUSTER", "ADDSLOTSRANGE", round(i * share), round((i + 1) * share) - 1)
+            for node in self.primaries[1:]:
+                node.meet(self.primaries[0])
+            self.wait()
+            self.replicas = [self.add_replica(p) for p in self.primaries for _ in range(replicas)]
+            self.wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _node(self):
+        node = Node(self.config)
+        self.nodes.append(node)
+        return node
+
+    def add_node(self):
+        """A primary without slots."""
+        node = self._node()
+        node.meet(self.primaries[0])
+        self.primaries.append(node)
+        self.wait()
+        return node
+
+    def add_replica(self, primary):
+        node = self._node()
+        node.meet(primary)
+        wait_for(lambda: primary.id in node.knows(), what="an introduction")
+        node.ask("CLUSTER", "REPLICATE", primary.id)
+        self.wait()
+        wait_for(lambda: node.ask("INFO")["master_link_status"] == "up", what="a replica that follows")
+        return node
+
+    def alive(self):
+        return [n for n in self.nodes if n.alive()]
+
+    def wait(self):
+        """Until all living nodes agree about all slots and have met."""
+        alive = self.alive()
+
+        def agreed():
+            infos = [n.info() for n in alive]
+            return all(
+                i["cluster_state"] == "ok"
+                and i["cluster_slots_assigned"] == str(SLOTS)
+                and int(i["cluster_known_nodes"]) >= len(alive)
+                for i in infos
+            ) and len({self._owners(n) for n in alive}) == 1
+
+        wait_for(agreed, 60, "a cluster that is up")
+
+    @staticmethod
+    def _owners(node):
+        slots = {}
+        for fields in node.knows().values():
+            if "master" in fields[2]:
+                slots[fields[0]] = tuple(f for f in fields[8:] if not f.startswith("["))
+        return frozenset((k, v) for k, v in slots.items() if v)
+
+    def client(self, **options):
+        return RedisCluster(
+            startup_nodes=[ClusterNode("127.0.0.1", n.port) for n in self.alive()], **options
+        )
+
+    def owner(self, slot):
+        """The primary that serves a slot."""
+        for node in self.alive():
+            for fields in node.knows().values():
+                if "myself" not in fields[2] or "master" not in fields[2]:
+                    continue
+                for part in fields[8:]:
+                    if part.startswith("["):
+                        continue
+                    first, _, last = part.partition("-")
+                    if int(first) <= slot <= int(last or first):
+                        return node
+        raise AssertionError(f"nobody serves slot {slot}")
+
+    def by_id(self, node_id):
+        return next(n for n in self.alive() if n.id == node_id)
+
+    def close(self):
+        errors = []
+        for node in self.nodes:
+            try:
+                node.close()
+            except AssertionError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def slot_of(key):
+    return key_slot(key if isinstance(key, bytes) else key.encode())
+
+
+def map_name(slot):
+    """The Redis key of a slot's map."""
+    n = 0
+    while slot_of(b"%d" % n) != slot:
+        n += 1
+    return b"ckv:{%d}" % n

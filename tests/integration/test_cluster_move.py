@@ -1,0 +1,289 @@
+"""Slots moved by MIGRATE while clients read and write: nothing is missed, nothing is lost."""
+
+import random
+import threading
+import time
+
+import pytest
+import redis
+from redis.exceptions import ClusterError
+
+from cluster import Cluster, map_name, slot_of
+from helpers import is_error, reply, wait_for
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster() as cluster:
+        yield cluster
+
+
+class Writer(threading.Thread):
+    """Reads, writes and deletes records of its own over a cluster client, and checks every answer
+    against what it knows. A command that the cluster sends away for too long is tried again."""
+
+    def __init__(self, cluster, keys, seed, rate=None):
+        super().__init__(daemon=True)
+        self.client = cluster.client()
+        self.keys, self.random, self.rate = keys, random.Random(seed), rate
+        self.stored, self.wrong, self.done, self.refused = {}, [], 0, 0
+        self.stopping = threading.Event()
+        self.error = None
+
+    def command(self, *args):
+        while True:
+            try:
+                self.done += 1
+                return self.client.execute_command(*args)
+            except (ClusterError, redis.ConnectionError, redis.TimeoutError):
+                # Nothing of ours: the client gave up. What it did is done again, so it must not matter.
+                self.refused += 1
+                if self.stopping.is_set() and self.refused > 10000:
+                    raise
+
+    def check(self, key):
+        got = self.command("CGET", key)
+        if got != self.stored.get(key):
+            self.wrong.append((key, self.stored.get(key), got))
+
+    def step(self, n):
+        key = self.random.choice(self.keys)
+        kind = self.random.random()
+        if kind < 0.5:
+            self.check(key)
+        elif kind < 0.8:
+            value = b"%s %d" % (key, n)
+            self.command("CSET", key, value)
+            self.stored[key] = value
+        elif kind < 0.9:
+            value = b"%s kept %d" % (key, n)
+            self.command("CSET", key, value, "EX", 3600, "XX")
+            if key in self.stored:
+                self.stored[key] = value
+        else:
+            self.command("CDEL", key)
+            self.stored.pop(key, None)
+
+    def run(self):
+        try:
+            start, n = time.monotonic(), 0
+            while not self.stopping.is_set():
+                self.step(n)
+                n += 1
+                if self.rate:
+                    time.sleep(max(0, start + n / self.rate - time.monotonic()))
+        except BaseException as error:
+            self.error = error
+
+    def finish(self):
+        """Ends, looks at every record once more, and fails if anything was wrong."""
+        self.stopping.set()
+        self.join(120)
+        assert not self.is_alive()
+        if self.error:
+            raise self.error
+        for key in self.keys:
+            self.check(key)
+        self.client.close()
+        assert not self.wrong, f"{len(self.wrong)} wrong answers, the first: {self.wrong[0]}"
+
+
+def keys_of(slot, count):
+    tag = map_name(slot)[len(b"ckv:") :]
+    return [b"%d:%s" % (i, tag) for i in range(count)]
+
+
+def start_move(source, target, slot):
+    target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+    source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
+
+
+def migrate(source, target, slot):
+    names = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)
+    if names:
+        answer = source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names)
+        assert answer == b"OK"
+    return names
+
+
+def end_move(cluster, target, slot):
+    target.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+    for node in cluster.primaries:
+        if node is not target:
+            node.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+
+
+def other(cluster, node):
+    return next(n for n in cluster.primaries if n is not node)
+
+
+@pytest.mark.parametrize("records", (0, 1, 2000))
+def test_slow_motion(cluster, records):
+    """0 records: no map ever arrives."""
+    slot = slot_of(b"slow %d" % records)
+    keys = keys_of(slot, max(records, 20))
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    writers = [Writer(cluster, keys[i::2], i) for i in range(2)]
+    for writer in writers:
+        for key in writer.keys[:records]:
+            writer.command("CSET", key, b"first")
+            writer.stored[key] = b"first"
+    if records == 0:
+        start_move(source, target, slot)
+    for writer in writers:
+        writer.start()
+    if records > 0:
+        start_move(source, target, slot)
+    time.sleep(0.3)
+    moved = migrate(source, target, slot)
+    time.sleep(0.3)
+    end_move(cluster, target, slot)
+    time.sleep(0.3)
+    for writer in writers:
+        writer.finish()
+    print(f"{sum(w.done for w in writers)} commands, {sum(w.refused for w in writers)} sent away, moved {moved}")
+    assert cluster.owner(slot) is target
+    assert not source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)
+
+
+SINGLE = [
+    ("CGET", "k"),
+    ("CSET", "k", "v"),
+    ("CSET", "k", "v", "NX", "GET"),
+    ("CSETNX", "k", "v"),
+    ("CSETEX", "k", "10", "v"),
+    ("CGETSET", "k", "v"),
+    ("CGETDEL", "k"),
+    ("CGETEX", "k", "PERSIST"),
+    ("CMGET", "k"),
+    ("CMSET", "k", "v"),
+    ("CMSETNX", "k", "v"),
+    ("CMSETEX", "1", "k", "v"),
+    ("CDEL", "k"),
+    ("CUNLINK", "k"),
+    ("CDELEX", "k", "IFEQ", "v"),
+    ("CEXISTS", "k"),
+    ("CTOUCH", "k"),
+    ("CTTL", "k"),
+    ("CPEXPIRETIME", "k"),
+    ("CEXPIRE", "k", "10"),
+    ("CPERSIST", "k"),
+    ("CAPPEND", "k", "v"),
+    ("CSTRLEN", "k"),
+    ("CGETRANGE", "k", "0", "1"),
+    ("CSETRANGE", "k", "0", "v"),
+    ("CINCR", "k"),
+    ("CINCRBYFLOAT", "k", "1"),
+]
+
+
+@pytest.fixture
+def moving(cluster):
+    """(source, target) of a slot that is being moved: that of "k", with two records on the source."""
+    slot = slot_of(b"k")
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    source.ask("CMSET", "k", "before", "{k}stays", "v")
+    start_move(source, target, slot)
+    yield source, target
+    for node in (source, target):
+        if not node.alive():
+            node.start()
+    cluster_ready(cluster)
+    migrate(source, target, slot)
+    end_move(cluster, target, slot)
+    cluster.wait()
+    target.ask("CDEL", "k", "{k}stays")
+
+
+def cluster_ready(cluster):
+    wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.alive()), 60)
+
+
+def asking(node, *command):
+    with node.client() as r:
+        r.execute_command("ASKING")
+        return reply(r, *command)
+
+
+def is_try_again(answer):
+    return isinstance(answer, redis.exceptions.TryAgainError)
+
+
+def test_target_answers_nothing_before_the_map_is_there(moving):
+    source, target = moving
+    for command in SINGLE:
+        assert isinstance(reply(source.client(), *command), redis.exceptions.AskError), command
+        assert is_try_again(asking(target, *command)), command
+    assert target.ask("CLUSTER", "GETKEYSINSLOT", slot_of(b"k"), 10) == []
+    migrate(source, target, slot_of(b"k"))
+    assert asking(target, "CGET", "k") == b"before"
+    for command in SINGLE:
+        # Each works, on a record that is new and on one that is there.
+        assert not is_error(asking(target, "CSET", "k", "1")), command
+        assert not is_try_again(asking(target, *command)), command
+
+
+def test_transaction_and_script_on_the_target(moving):
+    source, target = moving
+    script = "return redis.call('CSET', KEYS[1], 'script')"
+    assert is_error(asking(target, "EVAL", script, 1, "k"), "being moved")
+    with target.client() as r:
+        r.execute_command("ASKING")
+        r.execute_command("MULTI")
+        r.execute_command("CSET", "k", "transaction")
+        answers = reply(r, "EXEC")
+        assert is_error(answers) or all(is_try_again(a) for a in answers)
+    migrate(source, target, slot_of(b"k"))
+    assert asking(target, "CGET", "k") == b"before"
+
+
+@pytest.mark.parametrize("which", ("source", "target", "both"))
+@pytest.mark.parametrize("arrived", (False, True))
+def test_restart_in_the_middle(cluster, moving, which, arrived):
+    source, target = moving
+    if arrived:
+        migrate(source, target, slot_of(b"k"))
+    for node in {"source": [source], "target": [target], "both": [source, target]}[which]:
+        node.restart(save=True)
+    cluster_ready(cluster)
+    assert isinstance(reply(source.client(), "CGET", "k"), redis.exceptions.AskError)
+    if not arrived:
+        assert is_try_again(asking(target, "CGET", "k"))
+        assert is_try_again(asking(target, "CSET", "k", "other"))
+        migrate(source, target, slot_of(b"k"))
+    assert asking(target, "CGET", "k") == b"before"
+
+
+def test_string_of_the_same_name_on_the_source(moving):
+    """The server finds the string and lets the command through, though the map has left."""
+    source, target = moving
+    source.ask("CLUSTER", "SETSLOT", slot_of(b"k"), "STABLE")
+    source.ask("SET", "k", "a string")
+    source.ask("CLUSTER", "SETSLOT", slot_of(b"k"), "MIGRATING", target.id)
+    assert source.ask("CGET", "k") == b"before"
+    name = map_name(slot_of(b"k"))
+    assert source.ask("MIGRATE", "127.0.0.1", target.port, name, 0, 5000) == b"OK"
+    with source.client() as r:
+        assert is_try_again(reply(r, "CGET", "k"))
+        assert is_try_again(reply(r, "CSET", "k", "lost"))
+    assert asking(target, "CGET", "k") == b"before"
+
+
+def test_missing_records_of_a_slot_that_is_at_home(cluster):
+    """A slot without a map costs a question to the server; it is answered with no, and quietly."""
+    slot = slot_of(b"nothing here")
+    node = cluster.owner(slot)
+    with node.client() as r:
+        r.execute_command("CONFIG", "SET", "notify-keyspace-events", "KEAm")
+        with r.pubsub() as events:
+            events.psubscribe("__key*")
+            misses = r.execute_command("INFO", "ckv")["ckv_misses"]
+            assert r.execute_command("CGET", "nothing here") is None
+            assert r.execute_command("CMGET", "nothing here") == [None]
+            assert r.execute_command("CDEL", "nothing here") == 0
+            assert r.execute_command("INFO", "ckv")["ckv_misses"] == misses + 2
+            told = [events.get_message(timeout=0.2) for _ in range(8)]
+            assert not [m for m in told if m and b"ckv:" in (m["channel"] + str(m["data"]).encode())]
+        r.execute_command("CONFIG", "SET", "notify-keyspace-events", "")
