@@ -89,7 +89,7 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
     while (g->looked_at < count && cursor >> 32 < ckv.places) {
         g->filter.place = (uint32_t)(cursor >> 32);
-        const stored_map *s = maps_at(g->filter.db, g->filter.place);
+        const stored_map *s = maps_served_at(g->filter.db, g->filter.place);
         uint64_t position = MAP_SCAN_END;
         if (s) position = map_scan(s->m, (uint32_t)cursor, gather, g);
         cursor = ((uint64_t)g->filter.place << 32) + position;
@@ -183,7 +183,7 @@ static bool list(void *context, const uint8_t *key, size_t len, const map_pos *p
 /* Replies the keys of all records, as many as the limit says. */
 static void list_all(listing *l) {
     for (uint32_t place = 0; place < ckv.places && l->found < l->limit; place++) {
-        const stored_map *s = maps_at(l->filter.db, place);
+        const stored_map *s = maps_served_at(l->filter.db, place);
         l->filter.place = place;
         for (uint32_t i = 0; s && i < s->m->buckets; i++)
             if (!map_each(s->m, i, list, l)) break;
@@ -215,7 +215,7 @@ static uint64_t random_number(void) {
 /* The map that holds record number n of a database, counted in the order of places. */
 static const stored_map *map_of_record(int db, uint64_t n) {
     for (uint32_t place = 0; place < ckv.places; place++) {
-        const stored_map *s = maps_at(db, place);
+        const stored_map *s = maps_served_at(db, place);
         if (!s) continue;
         if (n < s->m->totals.records) return s;
         n -= s->m->totals.records;

@@ -57,7 +57,7 @@ bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     pass.ctx = ctx;
     if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
-        if (s->m->totals.expiring > 0 && s->place != MAPS_NO_PLACE) {
+        if (s->m->totals.expiring > 0 && maps_served(s)) {
             looked_at += s->m->totals.records / s->m->buckets + 1;
             /* What is left of the bucket is due again at once. */
             if (!expire_bucket(s, bucket, now_ms, &deleted))

@@ -16,7 +16,9 @@ static bool is_repeated(RedisModuleCtx *ctx) {
 
 bool keyspace_may_expire(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
-    if (flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING)) return false;
+    if (flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_REPLICATED |
+                 REDISMODULE_CTX_FLAGS_LOADING))
+        return false;
     return !RedisModule_AvoidReplicaTraffic();
 }
 

@@ -66,7 +66,8 @@ bool keyspace_persist(lookup *l);
 /* Deletes a record that is stored, expired or not; a map without records goes as well. */
 void keyspace_delete(lookup *l);
 
-/* Whether what has expired is deleted here: not on a replica, where the primary decides, nor while
+/* Whether what has expired is deleted here: not on a replica or by commands from elsewhere, where
+ * another server decides, nor while
  * a file is loaded, nor while CLIENT PAUSE or a failover keeps the data as it is. */
 bool keyspace_may_expire(RedisModuleCtx *ctx);
 

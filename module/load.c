@@ -5,6 +5,7 @@
 #include "cron.h"
 #include "feed.h"
 #include "info.h"
+#include "migration.h"
 #include "places.h"
 #include "type.h"
 
@@ -55,13 +56,15 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         return REDISMODULE_ERR;
     }
     RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
-                                          REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
+                                          REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
+                                          migration_option());
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
         type_register(ctx) != REDISMODULE_OK || !feed_start(ctx) ||
         commands_register(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
+    if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     cron_start(ctx);
     return REDISMODULE_OK;

@@ -50,6 +50,22 @@ stored_map *maps_at(int db, uint32_t place) {
     return at ? *at : NULL;
 }
 
+static bool *hidden; /* by place; NULL: none */
+
+void maps_hide(uint32_t place, bool hide) {
+    if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
+    hidden[place] = hide;
+}
+
+bool maps_served(const stored_map *s) {
+    return s->place != MAPS_NO_PLACE && !(hidden && hidden[s->place]);
+}
+
+stored_map *maps_served_at(int db, uint32_t place) {
+    stored_map *s = maps_at(db, place);
+    return s && maps_served(s) ? s : NULL;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 void maps_list(stored_map *s, int db, uint32_t place) {
@@ -146,7 +162,7 @@ bool maps_any_unlisted(void) {
 maps_sum maps_add_up(int db) {
     maps_sum sum = {0};
     for (stored_map *s = first; s; s = s->next) {
-        if (db >= 0 && (s->db != db || s->place == MAPS_NO_PLACE)) continue;
+        if (db >= 0 && (s->db != db || !maps_served(s))) continue;
         const map_totals *t = &s->m->totals;
         sum.totals.records += t->records;
         sum.totals.expiring += t->expiring;

@@ -33,6 +33,15 @@ void maps_list(stored_map *s, int db, uint32_t place);
 /* The listed map of a place, or NULL. */
 stored_map *maps_at(int db, uint32_t place);
 void maps_unlist(stored_map *s);
+
+/* While a place is hidden, its maps are another node's that has not handed them over yet. */
+void maps_hide(uint32_t place, bool hidden);
+/* Whether the records of a listed map are served here: they are looked up in it, and it is not
+ * hidden. What has not been asked for by key (lists, counts, expiry) leaves out the others. */
+bool maps_served(const stored_map *s);
+/* The listed map of a place if it is served, or NULL. */
+stored_map *maps_served_at(int db, uint32_t place);
+
 /* FLUSHDB and FLUSHALL (db -1) take them all at once, without a word about each. */
 void maps_unlist_db(int db);
 void maps_swap_db(int a, int b);
@@ -58,7 +67,7 @@ uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 /* Whether there are maps that are not listed: values on their way to or from the keyspace. */
 bool maps_any_unlisted(void);
 
-/* What the maps hold in which the records of a database are found, or all maps (-1), and how many
+/* What the maps hold that serve the records of a database, or all maps (-1), and how many
  * they are. */
 typedef struct maps_sum {
     map_totals totals;

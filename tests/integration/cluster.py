@@ -1,7 +1,13 @@
 """A cluster of the tests' own: servers with cluster-enabled, joined, with all slots spread over them."""
 
+import random
+import threading
+import time
+
+import redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.crc import key_slot
+from redis.exceptions import ClusterError
 
 from helpers import wait_for
 from server import Server, free_port
@@ -10,8 +16,15 @@ SLOTS = 16384
 
 
 class Node(Server):
+    standard = {
+        "cluster-enabled": "yes",
+        "cluster-node-timeout": 2000,
+        # A primary that has given away its last slot stays one.
+        "cluster-allow-replica-migration": "no",
+    }
+
     def __init__(self, config=None, **options):
-        super().__init__({"cluster-enabled": "yes", "cluster-node-timeout": 2000, **(config or {})}, **options)
+        super().__init__({**self.standard, **(config or {})}, **options)
 
     def _spawn(self):
         # The others find it again where it was.
@@ -164,3 +177,78 @@ def map_name(slot):
     while slot_of(b"%d" % n) != slot:
         n += 1
     return b"ckv:{%d}" % n
+
+
+def keys_of(slot, count):
+    tag = map_name(slot)[len(b"ckv:") :]
+    return [b"%d:%s" % (i, tag) for i in range(count)]
+
+
+class Writer(threading.Thread):
+    """Reads, writes and deletes records of its own over a cluster client, and checks every answer
+    against what it knows. A command that the cluster sends away for too long is tried again."""
+
+    def __init__(self, cluster, keys, seed, rate=None):
+        super().__init__(daemon=True)
+        self.client = cluster.client()
+        self.keys, self.random, self.rate = keys, random.Random(seed), rate
+        self.stored, self.wrong, self.done, self.refused = {}, [], 0, 0
+        self.stopping = threading.Event()
+        self.error = None
+
+    def command(self, *args):
+        while True:
+            try:
+                self.done += 1
+                return self.client.execute_command(*args)
+            except (ClusterError, redis.ConnectionError, redis.TimeoutError):
+                # Nothing of ours: the client gave up. What it did is done again, so it must not matter.
+                self.refused += 1
+                if self.stopping.is_set() and self.refused > 10000:
+                    raise
+
+    def check(self, key):
+        got = self.command("CGET", key)
+        if got != self.stored.get(key):
+            self.wrong.append((key, self.stored.get(key), got))
+
+    def step(self, n):
+        key = self.random.choice(self.keys)
+        kind = self.random.random()
+        if kind < 0.5:
+            self.check(key)
+        elif kind < 0.8:
+            value = b"%s %d" % (key, n)
+            self.command("CSET", key, value)
+            self.stored[key] = value
+        elif kind < 0.9:
+            value = b"%s kept %d" % (key, n)
+            self.command("CSET", key, value, "EX", 3600, "XX")
+            if key in self.stored:
+                self.stored[key] = value
+        else:
+            self.command("CDEL", key)
+            self.stored.pop(key, None)
+
+    def run(self):
+        try:
+            start, n = time.monotonic(), 0
+            while not self.stopping.is_set():
+                self.step(n)
+                n += 1
+                if self.rate:
+                    time.sleep(max(0, start + n / self.rate - time.monotonic()))
+        except BaseException as error:
+            self.error = error
+
+    def finish(self):
+        """Ends, looks at every record once more, and fails if anything was wrong."""
+        self.stopping.set()
+        self.join(120)
+        assert not self.is_alive()
+        if self.error:
+            raise self.error
+        for key in self.keys:
+            self.check(key)
+        self.client.close()
+        assert not self.wrong, f"{len(self.wrong)} wrong answers, the first: {self.wrong[0]}"

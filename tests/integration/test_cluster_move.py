@@ -1,14 +1,11 @@
 """Slots moved by MIGRATE while clients read and write: nothing is missed, nothing is lost."""
 
-import random
-import threading
 import time
 
 import pytest
 import redis
-from redis.exceptions import ClusterError
 
-from cluster import Cluster, map_name, slot_of
+from cluster import Cluster, Writer, keys_of, map_name, slot_of
 from helpers import is_error, reply, wait_for
 
 
@@ -16,81 +13,6 @@ from helpers import is_error, reply, wait_for
 def cluster():
     with Cluster() as cluster:
         yield cluster
-
-
-class Writer(threading.Thread):
-    """Reads, writes and deletes records of its own over a cluster client, and checks every answer
-    against what it knows. A command that the cluster sends away for too long is tried again."""
-
-    def __init__(self, cluster, keys, seed, rate=None):
-        super().__init__(daemon=True)
-        self.client = cluster.client()
-        self.keys, self.random, self.rate = keys, random.Random(seed), rate
-        self.stored, self.wrong, self.done, self.refused = {}, [], 0, 0
-        self.stopping = threading.Event()
-        self.error = None
-
-    def command(self, *args):
-        while True:
-            try:
-                self.done += 1
-                return self.client.execute_command(*args)
-            except (ClusterError, redis.ConnectionError, redis.TimeoutError):
-                # Nothing of ours: the client gave up. What it did is done again, so it must not matter.
-                self.refused += 1
-                if self.stopping.is_set() and self.refused > 10000:
-                    raise
-
-    def check(self, key):
-        got = self.command("CGET", key)
-        if got != self.stored.get(key):
-            self.wrong.append((key, self.stored.get(key), got))
-
-    def step(self, n):
-        key = self.random.choice(self.keys)
-        kind = self.random.random()
-        if kind < 0.5:
-            self.check(key)
-        elif kind < 0.8:
-            value = b"%s %d" % (key, n)
-            self.command("CSET", key, value)
-            self.stored[key] = value
-        elif kind < 0.9:
-            value = b"%s kept %d" % (key, n)
-            self.command("CSET", key, value, "EX", 3600, "XX")
-            if key in self.stored:
-                self.stored[key] = value
-        else:
-            self.command("CDEL", key)
-            self.stored.pop(key, None)
-
-    def run(self):
-        try:
-            start, n = time.monotonic(), 0
-            while not self.stopping.is_set():
-                self.step(n)
-                n += 1
-                if self.rate:
-                    time.sleep(max(0, start + n / self.rate - time.monotonic()))
-        except BaseException as error:
-            self.error = error
-
-    def finish(self):
-        """Ends, looks at every record once more, and fails if anything was wrong."""
-        self.stopping.set()
-        self.join(120)
-        assert not self.is_alive()
-        if self.error:
-            raise self.error
-        for key in self.keys:
-            self.check(key)
-        self.client.close()
-        assert not self.wrong, f"{len(self.wrong)} wrong answers, the first: {self.wrong[0]}"
-
-
-def keys_of(slot, count):
-    tag = map_name(slot)[len(b"ckv:") :]
-    return [b"%d:%s" % (i, tag) for i in range(count)]
 
 
 def start_move(source, target, slot):
