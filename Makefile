@@ -24,7 +24,7 @@ CFLAGS    = -O3 -g
 WARNINGS  = -Wall -Wextra -Werror
 INCLUDES  = -Imodule -Imodule/core $(if $(REDISMODULE_INCLUDE),-I$(REDISMODULE_INCLUDE)) -idirafter build/deps/include
 ALL_FLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
-COVERAGE  = -O0 -g --coverage -fprofile-update=atomic
+COVERAGE  = -O1 -g -w --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
 
