@@ -30,11 +30,18 @@
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
 #define QUIET_MS         3000
 
-/* Strings, one after the other, that grow into an array of samples. */
+/* Samples, each behind its length, in chunks: one block that grows would be copied, and that takes
+ * the main thread tens of milliseconds. */
+#define CHUNK_BYTES (256u << 10)
+typedef struct chunk {
+    struct chunk *next;
+    uint32_t used;
+    uint8_t bytes[];
+} chunk;
+
 typedef struct collection {
-    uint8_t *bytes;
-    uint32_t *lens;
-    size_t used, cap, count, count_cap;
+    chunk *first, *last;
+    size_t used, count; /* bytes of samples, samples */
 } collection;
 
 static struct {
@@ -73,23 +80,30 @@ bool train_running(void) {
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
+static void add_chunk(collection *c) {
+    chunk *added = RedisModule_Alloc(CHUNK_BYTES);
+    *added = (chunk){0};
+    *(c->last ? &c->last->next : &c->first) = added;
+    c->last = added;
+}
+
+/* Adds a sample, which fits a chunk. */
 static void collect(collection *c, const uint8_t *bytes, size_t len) {
-    if (c->used + len > c->cap) {
-        c->cap = (c->used + len) * 2;
-        c->bytes = RedisModule_Realloc(c->bytes, c->cap);
-    }
-    if (c->count == c->count_cap) {
-        c->count_cap = c->count_cap ? c->count_cap * 2 : 1024;
-        c->lens = RedisModule_Realloc(c->lens, c->count_cap * sizeof *c->lens);
-    }
-    memcpy(c->bytes + c->used, bytes, len);
+    uint32_t prefix = (uint32_t)len;
+    if (!c->last || c->last->used + sizeof prefix + len > CHUNK_BYTES - sizeof(chunk)) add_chunk(c);
+    uint8_t *to = c->last->bytes + c->last->used;
+    memcpy(to, &prefix, sizeof prefix);
+    memcpy(to + sizeof prefix, bytes, len);
+    c->last->used += (uint32_t)(sizeof prefix + len);
     c->used += len;
-    c->lens[c->count++] = (uint32_t)len;
+    c->count++;
 }
 
 static void forget(collection *c) {
-    RedisModule_Free(c->bytes);
-    RedisModule_Free(c->lens);
+    for (chunk *at = c->first, *next; at; at = next) {
+        next = at->next;
+        RedisModule_Free(at);
+    }
     *c = (collection){0};
 }
 
@@ -154,10 +168,12 @@ static void start_sampling(void) {
 
 /* Appends what was collected to an array of samples; returns its new end. */
 static phrase_sample *append(phrase_sample *array, const collection *c) {
-    const uint8_t *at = c->bytes;
-    for (size_t i = 0; i < c->count; i++) {
-        *array++ = (phrase_sample){at, c->lens[i]};
-        at += c->lens[i];
+    for (const chunk *from = c->first; from; from = from->next) {
+        for (uint32_t at = 0, len; at < from->used; at += len) {
+            memcpy(&len, from->bytes + at, sizeof len);
+            at += (uint32_t)sizeof len;
+            *array++ = (phrase_sample){from->bytes + at, len};
+        }
     }
     return array;
 }

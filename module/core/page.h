@@ -1,5 +1,5 @@
 /*
- * page.h: a packed block of records, at most 4096 bytes.
+ * page.h: a packed block of records, at most 3584 bytes.
  *
  *      0      2      4       6       7       8          14 if EXPIRY
  *      +------+------+-------+-------+-------+----------+
@@ -47,7 +47,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAGE_BYTES       4096
+/* A size class of which jemalloc cuts eight out of seven pages of memory. Of 4096 bytes it makes
+ * one by one, each with 128 bytes for itself: 3% of the RSS. */
+#define PAGE_BYTES       3584
 #define PAGE_PAYLOAD_MAX 1024 /* longer records live in an allocation of their own */
 #define PAGE_KEY_MAX     254  /* encoded key or stem; with longer ones the record is large */
 
