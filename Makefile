@@ -33,7 +33,7 @@ CORE_C    = $(wildcard module/core/*.c)
 UNIT_C    = $(wildcard tests/unit/test_*.c)
 FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
-LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/codec/*.[ch])
+LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.c bench/codec/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(CORE_C:%.c=build/asan/%.o)
@@ -173,10 +173,13 @@ bench-codec: build/bench-codec | setup-python ## bytes and speed of the codecs a
 	.venv/bin/python bench/codec/bench_codec.py --binary build/bench-codec \
 	    $(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le))
 
-bench-scale: build/ckv.so | setup-server setup-python ## density, speed, pauses, churn by the number of records (N=10000000)
+bench-scale: build/ckv.so build/bench-load | setup-server setup-python ## density, speed, pauses, churn by the number of records (N=10000000)
 	.venv/bin/python bench/scale.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
 	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt \
 	    $(DATA_DIR)/tweets_big.txt)))
+
+build/bench-load: bench/load.c Makefile | setup-build
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -o $@ $<
 
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -196,7 +199,7 @@ test-servers: build/ckv.so servers | setup-python ## the integration tests on ea
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/asan build/fuzz build/coverage build/ckv.so build/bench-codec
+	rm -rf build/release build/asan build/fuzz build/coverage build/ckv.so build/bench-*
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 

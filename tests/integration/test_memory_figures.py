@@ -1,0 +1,79 @@
+"""What the server says that maps take, what ckv says, and by how much memory really grew: the same. And
+memory in pieces is put together by active defragmentation, where the server can do that."""
+
+import random
+import time
+
+import pytest
+import redis
+
+from helpers import assert_stored, info, load, map_keys, texts, wait_for
+
+RECORDS = 200_000
+
+
+def used_memory(server):
+    """Without what a connection's buffers take: a new one, and nothing else."""
+    with server.client() as r:
+        time.sleep(0.2)
+        return r.info("memory")["used_memory"]
+
+
+def test_memory_usage_info_and_used_memory_agree(own_server):
+    server = own_server({"ckv.maps": 64})
+    # Half of it shrinks, half can't: so much that zstd's working memory, 0.1 MB, does not matter.
+    rng = random.Random(1)
+    large = [rng.randbytes(5000) for _ in range(20)]
+    dense = [rng.randbytes(rng.randint(60, 120)) for _ in range(RECORDS // 2)]
+    empty = used_memory(server)
+    with server.client() as r:
+        load(r, texts(RECORDS // 2) + dense + large, ttl=1000)
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        usage = sum(r.execute_command("MEMORY", "USAGE", key) for key in map_keys(r))
+        figures = info(r)
+    grown = used_memory(server) - empty
+    assert figures["large_records"] == 20
+    own = figures["page_bytes"] + figures["large_bytes"]
+    assert usage == pytest.approx(own, rel=0.02)
+    assert usage + figures["dictionary_bytes"] == pytest.approx(grown, rel=0.02)
+    assert figures["bytes_per_record"] * figures["records"] == pytest.approx(grown, rel=0.03)
+
+
+def fragmentation(r):
+    """Bytes that the allocator holds in pages of which something is in use, but not this."""
+    memory = r.info("memory")
+    return memory["allocator_active"] - memory["allocator_allocated"]
+
+
+@pytest.mark.slow
+def test_active_defragmentation(own_server):
+    # Nothing is learned: a training under way would be in the figures.
+    server = own_server({"ckv.train-after": "1gb"})
+    with server.client() as r:
+        try:
+            r.config_set("activedefrag", "yes")
+        except redis.ResponseError as error:
+            pytest.skip(f"this server can't: {error}")
+        r.config_set("activedefrag", "no")
+        r.config_set("maxmemory", "4gb")
+        stored = load(r, texts(RECORDS))
+        before = info(r)["page_bytes"]
+        gone = random.Random(1).sample(sorted(stored), RECORDS * 3 // 4)
+        for start in range(0, len(gone), 1000):
+            r.execute_command("CDEL", *gone[start : start + 1000])
+        for key in gone:
+            del stored[key]
+        assert info(r)["page_bytes"] < before / 2
+        in_pieces = fragmentation(r)
+        assert in_pieces > 1_000_000
+        r.config_set("active-defrag-ignore-bytes", "100kb")
+        r.config_set("active-defrag-threshold-lower", 1)
+        r.config_set("active-defrag-cycle-min", 50)
+        r.config_set("active-defrag-cycle-max", 75)
+        r.config_set("activedefrag", "yes")
+        wait_for(lambda: fragmentation(r) < in_pieces / 2, 30, "half of the fragmentation gone")
+        assert r.info("stats")["active_defrag_hits"] > 0
+        r.config_set("activedefrag", "no")
+        assert_stored(r, stored)
+        assert r.execute_command("CDBSIZE") == len(stored)
