@@ -171,18 +171,29 @@ void keyspace_note_read(const lookup *l) {
     keyspace_notify(l, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
 }
 
+stored_map *keyspace_make_map(RedisModuleCtx *ctx, int db, uint32_t place) {
+    stored_map *s = maps_at(db, place);
+    if (s) return s;
+    RedisModuleKey *handle = open_map(ctx, place);
+    map *m = NULL;
+    if (RedisModule_KeyType(handle) == REDISMODULE_KEYTYPE_EMPTY)
+        m = map_new(&ckv.codecs, ckv.secret);
+    if (m) {
+        s = maps_wrap(m);
+        RedisModule_ModuleTypeSetValue(handle, ckv.type, s);
+        maps_list(s, db, place);
+    }
+    RedisModule_CloseKey(handle);
+    return s;
+}
+
 /* The map of the key that was looked up, made if there is none. NULL: out of memory. */
 static map *map_for_writing(lookup *l) {
     if (l->stored) return l->stored->m;
-    map *m = map_new(&ckv.codecs, ckv.secret);
-    if (!m) return NULL;
-    l->stored = maps_wrap(m);
-    RedisModuleKey *handle = open_map(l->ctx, l->place);
-    RedisModule_ModuleTypeSetValue(handle, ckv.type, l->stored);
-    RedisModule_CloseKey(handle);
-    maps_list(l->stored, l->db, l->place);
+    l->stored = keyspace_make_map(l->ctx, l->db, l->place);
+    if (!l->stored) return NULL;
     init_key(l);
-    return m;
+    return l->stored->m;
 }
 
 static bool reply_out_of_memory(const lookup *l) {

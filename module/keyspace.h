@@ -71,6 +71,10 @@ void keyspace_delete(lookup *l);
  * a file is loaded, nor while CLIENT PAUSE or a failover keeps the data as it is. */
 bool keyspace_may_expire(RedisModuleCtx *ctx);
 
+/* The map of a place, made if there is none; ctx has its database selected. NULL: out of memory,
+ * or its name holds something else. */
+stored_map *keyspace_make_map(RedisModuleCtx *ctx, int db, uint32_t place);
+
 /* Deletes the Redis key of a map that holds no record any more; ctx has its database selected. */
 void keyspace_drop_if_empty(RedisModuleCtx *ctx, const stored_map *s);
 

@@ -7,6 +7,7 @@
 #include "maps.h"
 #include "places.h"
 #include "rdb_records.h"
+#include "relocate.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ static bool saving_file;
 /* While a file is loaded: from its places of codecs to ours. */
 static uint8_t places[256];
 static bool loading_file;
+static uint32_t file_layout; /* see places.h */
 
 /* ---- auxiliary data -------------------------------------------------------------------------- */
 
@@ -29,7 +31,7 @@ static void save_codecs(RedisModuleIO *io) {
     uint64_t count = 0;
     for (int i = 1; i < CODECS_MAX; i++) count += ckv.codecs.place[i] != NULL;
     RedisModule_SaveUnsigned(io, CKV_VERSION);
-    RedisModule_SaveUnsigned(io, (uint64_t)ckv.config.maps);
+    RedisModule_SaveUnsigned(io, places_layout());
     RedisModule_SaveUnsigned(io, ckv.codecs.current);
     RedisModule_SaveUnsigned(io, count);
     for (int i = 1; i < CODECS_MAX; i++) {
@@ -46,12 +48,15 @@ static void save_codecs(RedisModuleIO *io) {
 
 void rdb_save_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
-    if (saving_file) save_codecs(io);
+    if (saving_file)
+        save_codecs(io);
+    else
+        RedisModule_SaveUnsigned(io, 0); /* whoever loads it is called when all maps are loaded */
 }
 
 void rdb_save_optional_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
-    if (saving_file && maps_add_up(-1).maps > 0) save_codecs(io);
+    if (maps_add_up(-1).maps > 0) rdb_save_aux(io, when);
 }
 
 static bool load_codec(RedisModuleIO *io) {
@@ -73,8 +78,13 @@ static bool load_codec(RedisModuleIO *io) {
     return true;
 }
 
+static int load_end(RedisModuleIO *io) {
+    RedisModule_LoadUnsigned(io);
+    return !RedisModule_IsIOError(io) && relocate_all() ? REDISMODULE_OK : REDISMODULE_ERR;
+}
+
 int rdb_load_aux(RedisModuleIO *io, int version, int when) {
-    if (when != REDISMODULE_AUX_BEFORE_RDB) return REDISMODULE_OK;
+    if (when != REDISMODULE_AUX_BEFORE_RDB) return load_end(io);
     uint64_t format = RedisModule_LoadUnsigned(io), maps = RedisModule_LoadUnsigned(io);
     uint64_t current = RedisModule_LoadUnsigned(io), count = RedisModule_LoadUnsigned(io);
     if (RedisModule_IsIOError(io)) return REDISMODULE_ERR;
@@ -83,13 +93,7 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
                 (unsigned long long)format);
         return REDISMODULE_ERR;
     }
-    if (maps != (uint64_t)ckv.config.maps) {
-        ckv_log("warning",
-                "the file was saved with ckv.maps %llu, this server has %lld: load the "
-                "module with the same",
-                (unsigned long long)maps, ckv.config.maps);
-        return REDISMODULE_ERR;
-    }
+    file_layout = (uint32_t)maps;
     memset(places, MAP_SAVE_NO_PLACE, sizeof places);
     places[CODEC_RAW] = CODEC_RAW;
     loading_file = true;
@@ -109,6 +113,7 @@ void rdb_saving_ended(void) {
 
 void rdb_loading_ended(void) {
     loading_file = false;
+    relocate_forget();
     cron_reencode(); /* also frees the codecs that nothing of it uses */
 }
 
@@ -262,6 +267,14 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
     }
 }
 
+static void list_loaded(RedisModuleIO *io, stored_map *s) {
+    const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
+    int db = RedisModule_GetDbIdFromIO(io);
+    bool misplaced = file_layout != places_layout() && places_named(name, file_layout);
+    if (misplaced) relocate_later(db, name);
+    maps_list(s, db, misplaced ? MAPS_NO_PLACE : places_of_name(name));
+}
+
 void *rdb_load_map(RedisModuleIO *io, int version) {
     if (version > CKV_TYPE_VERSION) {
         ckv_log("warning", "a map was saved by a newer ckv (version %d)", version);
@@ -280,8 +293,6 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     }
     stored_map *s = maps_wrap(m);
     /* A RESTORE can still be refused: its value is listed when it is announced. */
-    if (loading_file)
-        maps_list(s, RedisModule_GetDbIdFromIO(io),
-                  places_of_name(RedisModule_GetKeyNameFromIO(io)));
+    if (loading_file) list_loaded(io, s);
     return s;
 }

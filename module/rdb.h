@@ -6,7 +6,8 @@
  * the other side's codecs and carries plain records, packed by zstd. The saver knows which it is
  * because the auxiliary data is saved before the keys of a file and never for a DUMP.
  *
- *      auxiliary:  [version][maps][current place][codecs] ([place][codec, see codec_train.h])...
+ *      auxiliary:  [version][layout][current place][codecs] ([place][codec, see codec_train.h])...
+ *                  and [0] behind the keys; the layout of the maps is in places.h
  *      map:        [kind] and then
  *      pages:      [secret, 2][buckets][raw key bytes][raw value bytes]
  *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]

@@ -69,7 +69,7 @@ static void start(void) {
         shim_type.aux_save(&valid[1], REDISMODULE_AUX_BEFORE_RDB);
     aux_bytes = valid[1].used;
     shim_type.rdb_save(&valid[1], value);
-    rdb_save_aux(&(struct RedisModuleIO){0}, REDISMODULE_AUX_AFTER_RDB);
+    rdb_save_aux(&valid[1], REDISMODULE_AUX_AFTER_RDB);
     shim_flush();
 }
 

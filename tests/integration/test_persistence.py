@@ -225,26 +225,6 @@ def test_nothing_stored(own_server):
         assert map_keys(r) == []
 
 
-def test_another_number_of_maps(own_server):
-    """ckv.maps changed between two starts: a refusal with a reason, or everything in its new place."""
-    server = own_server({"ckv.maps": 64})
-    with server.client() as r:
-        stored = load(r, texts(3000))
-        r.execute_command("SAVE")
-    server.stop()
-    for maps in (16, 1, 1024):
-        server.config["ckv.maps"] = maps
-        try:
-            server.start()
-        except ServerFailed as failed:
-            assert "ckv.maps" in failed.log
-        else:
-            with server.client() as r:
-                assert_stored(r, stored)
-                assert r.execute_command("CDBSIZE") == len(stored)
-            server.stop()
-
-
 def test_a_server_without_the_module_refuses_the_file(own_server):
     server = own_server()
     with server.client() as r:
