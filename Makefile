@@ -52,7 +52,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale servers test-servers clean distclean \
+        bench-throughput bench-scale bench-layout servers test-servers clean distclean \
         setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
@@ -178,6 +178,12 @@ bench-scale: build/ckv.so build/bench-load | setup-server setup-python ## densit
 	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt \
 	    $(DATA_DIR)/tweets_big.txt)))
 
+bench-layout: build/bench-layout ## what each byte of a record in memory is for (N=10000000 DATA=file)
+	build/bench-layout $(or $(N),10000000) $(or $(DATA),$(DATA_DIR)/tweets.txt)
+
+build/bench-layout: build/release/bench/layout.o $(CORE_C:%.c=build/release/%.o)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 build/bench-load: bench/load.c Makefile | setup-build
 	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -o $@ $<
 
@@ -206,5 +212,5 @@ clean: ## remove what was built, keep what was downloaded (build/deps, build/ser
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d)
+-include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) build/release/bench/layout.d
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

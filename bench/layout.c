@@ -1,0 +1,181 @@
+/*
+ * layout.c: how the bytes of a record are made up.
+ *
+ *     bench-layout <records> <file>
+ *
+ * stores `KEY:<n>` with line n of the file (from the first again after the last) and an expiry in
+ * as many maps as a server has by default, with a codec that learned from as much as a server
+ * samples, and adds up what every byte of every page is for. Prints bytes a record.
+ */
+#include "codec_train.h"
+#include "map.h"
+#include "map_inside.h"
+#include "siphash.h"
+#include "stem.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAPS         1024
+#define SAMPLE_BYTES (16u << 20) /* of values; a quarter as much of keys: as in train.c */
+#define CODEC_BYTES  (8u << 20)
+#define NOW_MS       1700000000000
+#define TTL_MS       86400000
+
+typedef struct line {
+    const char *bytes;
+    size_t len;
+} line;
+
+typedef struct layout {
+    uint64_t members, singles, heads;
+    uint64_t tags, lens, group_bytes, codes, stems, keys, values, headers, free;
+} layout;
+
+static const uint64_t secret[2] = {1, 2}, partition[2] = {3, 4};
+static line *lines;
+static size_t line_count;
+static codecs all;
+static map *maps[MAPS];
+
+static size_t usable(void *block) {
+    return malloc_usable_size(block);
+}
+static const mem memory = {malloc, realloc, free, usable};
+
+static void *checked(void *result) {
+    if (result) return result;
+    perror("bench-layout");
+    exit(1);
+}
+
+static void read_lines(const char *path) {
+    char *text = NULL;
+    size_t room = 0, cap = 0;
+    FILE *f = checked(fopen(path, "rb"));
+    for (ssize_t len; (len = getline(&text, &room, f)) > 0; text = NULL, room = 0) {
+        if (line_count == cap) {
+            cap = cap ? 2 * cap : 1024;
+            lines = checked(realloc(lines, cap * sizeof *lines));
+        }
+        if (text[len - 1] == '\n') len--;
+        if (len > 0) lines[line_count++] = (line){text, (size_t)len};
+    }
+    fclose(f);
+    if (line_count == 0) {
+        fprintf(stderr, "%s is empty\n", path);
+        exit(1);
+    }
+}
+
+static size_t key_of(char *key, uint64_t n) {
+    return (size_t)sprintf(key, "KEY:%llu", (unsigned long long)n);
+}
+
+/* Learns from groups of neighbours drawn at random, each stem once: as a server samples buckets. */
+static void train(uint64_t records) {
+    codec_samples s = {0};
+    size_t value_bytes = 0, key_bytes = 0;
+    phrase_sample *values = checked(malloc(SAMPLE_BYTES * sizeof *values));
+    phrase_sample *keys = checked(malloc(SAMPLE_BYTES * sizeof *keys));
+    uint64_t groups = records / 100 + 1, drawn = 1;
+    for (uint64_t i = 0; i < groups && value_bytes < SAMPLE_BYTES; i++) {
+        drawn = drawn * 6364136223846793005 + 1442695040888963407;
+        uint64_t group = (drawn >> 33) % groups;
+        char *key = checked(malloc(32));
+        uint8_t suffix;
+        size_t stem = stem_split((uint8_t *)key, key_of(key, group * 100), &suffix);
+        if (key_bytes < SAMPLE_BYTES / 4)
+            keys[s.key_count++] = (phrase_sample){key, (uint32_t)stem};
+        key_bytes += stem;
+        for (uint64_t n = group * 100; n < group * 100 + 100 && value_bytes < SAMPLE_BYTES; n++) {
+            const line *l = &lines[n % line_count];
+            values[s.value_count++] = (phrase_sample){l->bytes, (uint32_t)l->len};
+            value_bytes += l->len;
+        }
+    }
+    s.keys = keys;
+    s.values = values;
+    size_t most = value_bytes / s.value_count * records / 33;
+    codec *c = checked(codec_train(&memory, &s, most < CODEC_BYTES ? most : CODEC_BYTES, 3));
+    all.current = (uint8_t)codecs_add(&all, c);
+}
+
+static void store(uint64_t n) {
+    char key[32];
+    map_key k;
+    codec_value value;
+    uint8_t suffix;
+    const line *l = &lines[n % line_count];
+    size_t len = key_of(key, n), stem = stem_split((uint8_t *)key, len, &suffix);
+    map *m = maps[siphash13((uint8_t *)key, stem, partition) % MAPS];
+    map_key_init(m, &k, key, len);
+    if (!codec_encode_new(&all, l->bytes, l->len, &value) ||
+        !map_put(m, &k, NULL, &value, expiry_code(NOW_MS + TTL_MS, NOW_MS), expiry_ticks(NOW_MS)))
+        checked(NULL);
+}
+
+static void add_page(layout *sum, const page *p) {
+    sum->headers += PAGE_HEADER_BYTES + (size_t)(page_tags(p) - p->body);
+    sum->free += p->cap - p->used;
+    uint32_t len_bytes = p->flags & PAGE_WIDE ? 2 : 1;
+    for (uint32_t slot = 0; slot < p->slots; slot++) {
+        uint8_t tag = page_tags(p)[slot];
+        uint32_t len = page_len(p, slot), value = 0;
+        if (page_is_head(tag)) {
+            sum->heads++;
+            sum->stems += len;
+            sum->group_bytes += 1 + len_bytes;
+            continue;
+        }
+        sum->tags++;
+        sum->lens += len_bytes;
+        if (p->flags & PAGE_EXPIRY) sum->codes += 2;
+        page_value(p, slot, &value);
+        sum->values += value;
+        sum->keys += len - value;
+        *(page_is_member(tag) ? &sum->members : &sum->singles) += 1;
+    }
+}
+
+static void row(const char *what, uint64_t bytes, uint64_t records) {
+    printf("| %s | %.2f |\n", what, (double)bytes / (double)records);
+}
+
+int main(int argc, char **argv) {
+    uint64_t records = argc == 3 ? strtoull(argv[1], NULL, 10) : 0, directory = 0, in_pages = 0;
+    layout sum = {0};
+    if (records == 0) {
+        fprintf(stderr, "usage: %s <records> <file>\n", argv[0]);
+        return 2;
+    }
+    read_lines(argv[2]);
+    if (!codecs_init(&all, &memory, 3)) checked(NULL);
+    train(records);
+    for (int i = 0; i < MAPS; i++) maps[i] = checked(map_new(&all, secret));
+    for (uint64_t n = 0; n < records; n++) store(n);
+    for (int i = 0; i < MAPS; i++) {
+        in_pages += maps[i]->totals.page_bytes;
+        directory += map_bytes(maps[i]) - maps[i]->totals.page_bytes - maps[i]->totals.large_bytes;
+        for (uint32_t b = 0; b < maps[i]->buckets; b++) {
+            uint32_t n;
+            page **pages = bucket_pages(map_bucket(maps[i], b), &n);
+            for (uint32_t j = 0; j < n; j++) add_page(&sum, pages[j]);
+        }
+    }
+    printf("| %llu records, a head to %.1f members | bytes |\n|---|---|\n",
+           (unsigned long long)records, (double)sum.members / (double)(sum.heads ? sum.heads : 1));
+    row("encoded value", sum.values, records);
+    row("expiry", sum.codes, records);
+    row("key: tag of the record, its last two digits or a fingerprint", sum.tags, records);
+    row("key: stems of groups, keys without a suffix", sum.stems + sum.keys, records);
+    row("length of the record", sum.lens, records);
+    row("tags and lengths of groups", sum.group_bytes, records);
+    row("page headers", sum.headers, records);
+    row("free space in pages", sum.free, records);
+    row("all pages", in_pages, records);
+    row("directories of the maps", directory, records);
+    row("dictionaries", codecs_bytes(&all), records);
+    return 0;
+}
