@@ -34,11 +34,13 @@ static void free_old_codecs(void) {
         if (ckv.codecs.place[i] && i != ckv.codecs.current) codecs_remove(&ckv.codecs, (uint8_t)i);
 }
 
+/* One bucket at least, and then as many as will fit: one can take longer than a slice, and would
+ * double it if it were begun at its end. */
 static void reencode(uint64_t deadline_us) {
     stored_map *s;
     uint32_t bucket;
-    uint64_t now_ticks = expiry_ticks(ckv_now_ms());
-    while (ckv_monotonic_us() < deadline_us) {
+    uint64_t now_ticks = expiry_ticks(ckv_now_ms()), began_us, now_us = ckv_monotonic_us();
+    do {
         if (!maps_cursor_next(&work.cursor, &s, &bucket)) {
             work.reencoding = false;
             free_old_codecs();
@@ -46,7 +48,9 @@ static void reencode(uint64_t deadline_us) {
             return;
         }
         if (!map_reencode(s->m, bucket, now_ticks)) work.failed = true;
-    }
+        began_us = now_us;
+        now_us = ckv_monotonic_us();
+    } while (now_us + (now_us - began_us) < deadline_us);
 }
 
 static void tick(RedisModuleCtx *ctx, void *unused);
