@@ -28,7 +28,7 @@
 #define DRIFT_SHARE(n) ((n) / 4)
 /* Data that has grown by a quarter is worth a training when nothing is written for a while. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
-#define QUIET_MS         3000
+#define QUIET_US         3000000
 
 /* Samples, each behind its length, in chunks: one block that grows would be copied, and that takes
  * the main thread tens of milliseconds. */
@@ -66,7 +66,7 @@ static atomic_bool finished;     /* the thread is done, with or without a codec 
 /* When the server was last seen to have written something, and how much it had by then. */
 static struct {
     uint64_t written;
-    int64_t at_ms;
+    uint64_t at_us;
 } last_write;
 
 void train_start(void) {
@@ -248,12 +248,12 @@ static bool drifted(const codec *current) {
 }
 
 static bool quiet(void) {
-    int64_t now_ms = ckv_now_ms();
+    uint64_t now_us = ckv_monotonic_us();
     if (last_write.written != ckv.codecs.written_bytes) {
         last_write.written = ckv.codecs.written_bytes;
-        last_write.at_ms = now_ms;
+        last_write.at_us = now_us;
     }
-    return now_ms - last_write.at_ms >= QUIET_MS;
+    return now_us - last_write.at_us >= QUIET_US;
 }
 
 static bool due(void) {
