@@ -58,13 +58,14 @@ typedef struct codec_buffer {
     size_t cap;
 } codec_buffer;
 
-/* The codecs of one server: which there are, and the room for their work. Not for use by two
- * threads at a time. */
+/* What all maps of a server share: the codecs, the room for their work, and how pages are made. Not
+ * for use by two threads at a time. */
 typedef struct codecs {
     const mem *mem;
     codec *place[CODECS_MAX];
     uint8_t current; /* what new records are written with */
     int zstd_level;
+    bool count_uses; /* new pages have use counts, for map_evict.h */
     struct ZSTD_CCtx_s *zstd_write;
     struct ZSTD_DCtx_s *zstd_read;
     codec_buffer written, moved, decoded, frame;

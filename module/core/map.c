@@ -107,6 +107,22 @@ bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, si
     return *len != CODEC_NO_ROOM;
 }
 
+const uint8_t *map_key_of_slot(const map *m, const page *p, uint32_t slot, uint8_t *bytes,
+                               size_t *len) {
+    const large *l = page_large(p, slot);
+    if (l) {
+        *len = l->key_len;
+        return l->bytes;
+    }
+    size_t stem_len = 0;
+    if (page_is_member(page_tags(p)[slot])) {
+        uint32_t head = slot;
+        while (!page_is_head(page_tags(p)[head])) head--;
+        map_read_key(m, p, head, bytes, &stem_len, len);
+    }
+    return map_read_key(m, p, slot, bytes, &stem_len, len) ? bytes : NULL;
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 void map_key_init(map *m, map_key *k, const void *key, size_t len) {
@@ -114,7 +130,7 @@ void map_key_init(map *m, map_key *k, const void *key, size_t len) {
     k->len = len;
     k->stem_len = stem_split(key, len, &k->suffix);
     k->hash = siphash13(key, k->stem_len, m->secret);
-    k->next = 0;
+    k->next = k->uses = 0;
     k->encoded[0].place = k->encoded[1].place = -1;
     bucket *b = map_bucket(m, map_index(k->hash, m->buckets));
     __builtin_prefetch(b);
@@ -194,6 +210,10 @@ void map_trim(map *m, page **at) {
     if (WORTH_TRIMMING((*at)->cap, wanted)) resize_page(m, at, wanted);
 }
 
+static uint8_t new_page_flags(const map *m) {
+    return m->codecs->count_uses ? PAGE_USES : 0;
+}
+
 /* A new page at the end of a bucket. NULL: out of memory. */
 static page **add_page(map *m, bucket *b, uint32_t bytes) {
     uint32_t cap = map_page_cap(PAGE_HEADER_BYTES + bytes), n;
@@ -203,6 +223,7 @@ static page **add_page(map *m, bucket *b, uint32_t bytes) {
         return NULL;
     }
     page_init(p, cap, m->codecs->current);
+    p->flags = new_page_flags(m);
     m->totals.pages++;
     m->totals.page_bytes += cap;
     return bucket_pages(b, &n) + n - 1;
@@ -263,8 +284,14 @@ static void fill_payload(uint8_t *dst, const page_key *k, const map_record *r, b
 /* Bytes by which a page grows with this record; `head` as page_find_head() has it. */
 static uint32_t growth(const page *p, const page_key *k, const map_record *r, shape s, int head) {
     uint32_t grown = page_growth(p, s.len, false, r->code);
-    if (s.member && head < 0) grown += page_growth(p, k->stem_len, true, EXPIRY_NONE) + 1;
+    if (s.member && head < 0) grown += page_growth(p, k->stem_len, true, EXPIRY_NONE) + 2;
     return grown;
+}
+
+/* Only if the block has room for the count. */
+static void set_uses(page *p, uint32_t slot, uint8_t uses) {
+    if (uses == page_uses(p, slot) || p->used + page_uses_growth(p) > p->cap) return;
+    page_set_uses(p, slot, uses);
 }
 
 /* Puts the record into a page that has room for it. */
@@ -281,6 +308,7 @@ static void put_into(page *p, const page_key *k, const map_record *r, shape s, i
     }
     if (r->large) p->flags |= PAGE_LARGES;
     fill_payload(page_insert(p, at, s.tag, s.len, r->code, r->base), k, r, s.member);
+    set_uses(p, at, r->uses);
 }
 
 bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid) {
@@ -301,7 +329,7 @@ bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *a
         if (h >= 0) break;
     }
     if (!at) {
-        static const page empty = {.used = PAGE_HEADER_BYTES};
+        page empty = {.used = PAGE_HEADER_BYTES, .flags = new_page_flags(m)};
         grown = growth(&empty, pk, r, s, -1);
         at = add_page(m, b, grown);
         if (!at) return false;
@@ -313,49 +341,6 @@ bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *a
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-/* Takes a record out of its page; its bytes, and large ones too, are gone. */
-static void take_out(map *m, bucket *b, page *p, uint32_t slot) {
-    large *l = page_large(p, slot);
-    if (l) {
-        m->totals.large--;
-        m->totals.large_bytes -= m->codecs->mem->usable(l);
-        m->codecs->mem->free(l);
-    }
-    page_delete(p, slot);
-    uint32_t n;
-    page **pages = bucket_pages(b, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        if (pages[i] != p) continue;
-        if (p->slots == 0)
-            remove_page(m, b, i);
-        else
-            map_trim(m, &pages[i]);
-        break;
-    }
-}
-
-/* Writes over a record where it is, if it stays in a page of the current codec with room for it.
- * False if it can't. */
-static bool overwrite(map *m, bucket *b, const page_key *pk, const map_pos *pos,
-                      const map_record *r) {
-    page *p = pos->p;
-    if (p->codec != m->codecs->current || r->large || page_large(p, pos->slot)) return false;
-    shape s = shape_of(pk, r);
-    int grown = page_regrowth(p, pos->slot, s.len) + (int)page_expiry_growth(p, r->code);
-    if (p->used + grown > PAGE_BYTES) return false;
-    uint32_t n;
-    page **at = &bucket_pages(b, &n)[pos->page_index];
-    if (!make_room(m, at, grown)) return false;
-    p = *at;
-    if (!expiry_fits(r->code, r->base, page_base(p)) && p->flags & PAGE_EXPIRY)
-        page_rebase(p, r->base);
-    /* In this order: a value that shrinks may make the room for its expiry. */
-    fill_payload(page_replace(p, pos->slot, s.len), pk, r, s.member);
-    page_set_code(p, pos->slot, r->code, r->base);
-    map_trim(m, at);
-    return true;
-}
 
 /* Counts a record out whose raw value has `value_len` bytes, CODEC_NO_ROOM if nobody can tell. */
 static void count_out(map *m, size_t key_len, size_t value_len, const map_pos *pos) {
@@ -375,6 +360,29 @@ static size_t replaced_len(map *m, const map_pos *pos, const codec_value *value)
     return same ? value->raw_len : codec_value_len(m->codecs, pos->p->codec, old, len);
 }
 
+/* Takes a record, counted out already, out of its page. */
+static void take_out(map *m, const map_pos *pos) {
+    page *p = pos->p;
+    bucket *b = map_bucket(m, pos->bucket_index);
+    large *l = page_large(p, pos->slot);
+    if (l) {
+        m->totals.large--;
+        m->totals.large_bytes -= m->codecs->mem->usable(l);
+        m->codecs->mem->free(l);
+    }
+    page_delete(p, pos->slot);
+    uint32_t n;
+    if (p->slots == 0)
+        remove_page(m, b, pos->page_index);
+    else
+        map_trim(m, &bucket_pages(b, &n)[pos->page_index]);
+}
+
+void map_take_out(map *m, size_t key_len, const map_pos *pos) {
+    count_out(m, key_len, map_value_len(m, pos), pos);
+    take_out(m, pos);
+}
+
 static void count_in(map *m, size_t key_len, size_t value_len, uint16_t code) {
     m->totals.records++;
     m->totals.expiring += code != EXPIRY_NONE;
@@ -382,24 +390,55 @@ static void count_in(map *m, size_t key_len, size_t value_len, uint16_t code) {
     m->totals.value_bytes += value_len;
 }
 
+/* Writes over a record where it is, if it stays in a page of the current codec with room for it.
+ * False if it can't. */
+static bool overwrite(map *m, const page_key *pk, const map_pos *pos, const map_record *r) {
+    page *p = pos->p;
+    if (p->codec != m->codecs->current || r->large || page_large(p, pos->slot)) return false;
+    shape s = shape_of(pk, r);
+    int grown = page_regrowth(p, pos->slot, s.len) + (int)page_expiry_growth(p, r->code);
+    if (p->used + grown > PAGE_BYTES) return false;
+    uint32_t n;
+    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    if (!make_room(m, at, grown)) return false;
+    p = *at;
+    if (!expiry_fits(r->code, r->base, page_base(p)) && p->flags & PAGE_EXPIRY)
+        page_rebase(p, r->base);
+    /* In this order: a value that shrinks may make the room for its expiry. */
+    fill_payload(page_replace(p, pos->slot, s.len), pk, r, s.member);
+    page_set_code(p, pos->slot, r->code, r->base);
+    set_uses(p, pos->slot, r->uses);
+    map_trim(m, at);
+    return true;
+}
+
+/* The count of a record that is written over, and what is added to it. */
+static uint8_t add_uses(const map_pos *pos, uint8_t added) {
+    unsigned sum = added + (pos ? page_uses(pos->p, pos->slot) : 0u);
+    return sum < PAGE_USES_MAX ? (uint8_t)sum : PAGE_USES_MAX;
+}
+
 bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base) {
     const page_key *pk = map_encoded_key(m, k, m->codecs->current);
     uint32_t index = map_index(k->hash, m->buckets);
     bucket *b = map_bucket(m, index);
-    map_record r = {
-        .value = value->bytes, .value_len = (uint32_t)value->len, .code = code, .base = base};
+    map_record r = {.value = value->bytes,
+                    .value_len = (uint32_t)value->len,
+                    .code = code,
+                    .base = base,
+                    .uses = add_uses(pos, k->uses)};
     if (map_is_large(pk, value->len) && !(r.large = map_large_new(m, k, value->bytes, value->len)))
         return false;
     map_totals before = m->totals;
     if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
-    if (!pos || !overwrite(m, b, pk, pos, &r)) {
+    if (!pos || !overwrite(m, pk, pos, &r)) {
         if (!map_place(m, b, k, &r, pos ? pos->p : NULL)) {
             if (r.large) m->codecs->mem->free(r.large);
             m->totals = before;
             return false;
         }
-        if (pos) take_out(m, b, pos->p, pos->slot);
+        if (pos) take_out(m, pos);
     }
     if (r.large) {
         m->totals.large++;
@@ -433,8 +472,18 @@ bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint6
     return true;
 }
 
+void map_note_use(map *m, map_pos *pos) {
+    uint8_t known = page_uses(pos->p, pos->slot);
+    int grown = (int)page_uses_growth(pos->p);
+    uint32_t n;
+    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    if (known == PAGE_USES_MAX || pos->p->used + grown > PAGE_BYTES || !make_room(m, at, grown))
+        return;
+    pos->p = *at;
+    page_set_uses(pos->p, pos->slot, known + 1);
+}
+
 void map_delete(map *m, const map_key *k, const map_pos *pos, uint64_t now_ticks) {
-    count_out(m, k->len, map_value_len(m, pos), pos);
-    take_out(m, map_bucket(m, pos->bucket_index), pos->p, pos->slot);
+    map_take_out(m, k->len, pos);
     map_balance(m, pos->bucket_index, now_ticks);
 }

@@ -56,6 +56,7 @@ typedef struct map_key {
     uint64_t hash;
     uint8_t suffix;
     uint8_t next; /* which of `encoded` is overwritten next */
+    uint8_t uses; /* that writing the record counts as, see map_note_use() */
     struct {
         int place; /* of the codec; -1: empty */
         page_key found;
@@ -102,10 +103,18 @@ uint16_t map_expiry_code(const map_pos *pos, uint64_t base);
 bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base);
 
+/* Counts a use of the record, for map_evict(). A count is a hint: where there is no room for it, or
+ * no memory, it is forgotten. */
+void map_note_use(map *m, map_pos *pos);
+
 /* Gives a record another expiry. False: out of memory, nothing changed. */
 bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base);
 
 void map_delete(map *m, const map_key *k, const map_pos *pos, uint64_t now_ticks);
+
+/* Told of each record that the map takes out by itself, before it goes; the key's bytes are good
+ * during the call. */
+typedef void map_gone(void *context, const uint8_t *key, size_t key_len);
 
 /* Calls `each` for the records of one bucket; key and pos are good during the call, which must not
  * change the map. Stops when it returns false. */

@@ -4,12 +4,9 @@
 
 #include "map.h"
 
-/* Told of each record that goes, before it does; the key's bytes are good during the call. */
-typedef void map_expired(void *context, const uint8_t *key, size_t key_len);
-
 /* Deletes up to `limit` records of a bucket that have expired by `now_ms`; returns how many. It
  * looks at two bytes a record, and only in pages where something expires. */
-uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limit,
-                    map_expired *told, void *context);
+uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limit, map_gone *told,
+                    void *context);
 
 #endif

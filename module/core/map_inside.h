@@ -11,6 +11,7 @@ typedef struct map_record {
     large *large; /* not NULL: instead of the value */
     uint16_t code;
     uint64_t base;
+    uint8_t uses; /* page_uses(); kept if the page has room for counts */
 } map_record;
 
 static inline bucket *map_bucket(const map *m, uint32_t index) {
@@ -52,6 +53,10 @@ bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *a
 /* Gives a page of a bucket back what it does not need, if that is worth it. */
 void map_trim(map *m, page **slot_of_page);
 
+/* Takes a record out of its page; its bytes, and large ones too, are gone. The bucket may have a
+ * page less afterwards, or the page be elsewhere; the pages before it are as they were. */
+void map_take_out(map *m, size_t key_len, const map_pos *pos);
+
 /* Frees a bucket's pages and large records. */
 void map_free_bucket(map *m, bucket *b);
 
@@ -64,5 +69,9 @@ void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks);
 #define MAP_KEY_ROOM (MAP_KEY_MAX + 2)
 bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, size_t *stem_len,
                   size_t *len);
+
+/* The key of a record, wherever it lies; `bytes` has MAP_KEY_ROOM. NULL: damaged. */
+const uint8_t *map_key_of_slot(const map *m, const page *p, uint32_t slot, uint8_t *bytes,
+                               size_t *len);
 
 #endif

@@ -60,7 +60,7 @@ static void set_suffix(map_key *k, uint8_t suffix) {
 /* The record of a slot as it will be written. False: out of memory or damaged. */
 static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_record *r) {
     large *l = page_large(p, slot);
-    *r = (map_record){.large = l};
+    *r = (map_record){.large = l, .uses = page_uses(p, slot)};
     map_get_expiry(p, slot, r);
     if (!l) r->value = page_value(p, slot, &r->value_len);
     if (p->codec == m->codecs->current) return true;

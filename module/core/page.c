@@ -6,8 +6,10 @@
 
 #include <string.h>
 
-#define BASE_BYTES 6
-#define LEN_NARROW 255 /* the longest payload of a page that is not WIDE */
+#define BASE_BYTES    6
+#define LEN_NARROW    255 /* the longest payload of a page that is not WIDE */
+#define USES_BITS     2
+#define USES_PER_BYTE (8 / USES_BITS)
 
 /* ---- where things lie ------------------------------------------------------------------------ */
 
@@ -43,10 +45,27 @@ static uint32_t payload_before(const page *p, uint32_t slot) {
     return sum;
 }
 
-static uint32_t array_bytes(const page *p) {
+static inline uint32_t uses_bytes(uint32_t slots) {
+    return (slots + USES_PER_BYTE - 1) / USES_PER_BYTE;
+}
+
+/* Bytes of the arrays before `uses`, without the base. */
+static uint32_t bytes_before_uses(const page *p) {
     uint32_t bytes = p->slots * (1 + len_bytes(p));
-    if (p->flags & PAGE_EXPIRY) bytes += BASE_BYTES + 2 * (p->slots - heads_before(p, p->slots));
+    if (p->flags & PAGE_EXPIRY) bytes += 2 * (p->slots - heads_before(p, p->slots));
     return bytes;
+}
+
+static uint32_t array_bytes(const page *p) {
+    uint32_t bytes = bytes_before_uses(p);
+    if (p->flags & PAGE_EXPIRY) bytes += BASE_BYTES;
+    if (p->flags & PAGE_USES) bytes += uses_bytes(p->slots);
+    return bytes;
+}
+
+/* Only if the page has them. */
+static inline uint8_t *uses(const page *p) {
+    return page_tags(p) + bytes_before_uses(p);
 }
 
 uint32_t page_front_bytes(const page *p) {
@@ -176,6 +195,7 @@ uint32_t page_growth(const page *p, uint32_t len, bool is_head, uint16_t code) {
         grown += page_expiry_growth(p, code);
         if (code != EXPIRY_NONE || p->flags & PAGE_EXPIRY) grown += 2;
     }
+    if (p->flags & PAGE_USES) grown += uses_bytes(p->slots + 1u) - uses_bytes(p->slots);
     return grown;
 }
 
@@ -189,8 +209,9 @@ static void make_wide(page *p) {
     if (p->flags & PAGE_WIDE) return;
     uint8_t *l = lens(p);
     uint32_t n = p->slots;
-    uint32_t code_bytes = p->flags & PAGE_EXPIRY ? 2 * (n - heads_before(p, n)) : 0;
-    memmove(l + 2 * n, l + n, code_bytes);
+    uint32_t behind = bytes_before_uses(p) - 2 * n;
+    if (p->flags & PAGE_USES) behind += uses_bytes(n);
+    memmove(l + 2 * n, l + n, behind);
     for (uint32_t i = n; i-- > 0;) {
         l[2 * i] = l[i];
         l[2 * i + 1] = 0;
@@ -213,7 +234,10 @@ uint64_t page_base(const page *p) {
 static void make_expiring(page *p, uint64_t base) {
     if (p->flags & PAGE_EXPIRY) return;
     uint32_t code_bytes = 2 * (p->slots - heads_before(p, p->slots));
-    memmove(p->body + BASE_BYTES, p->body, p->slots * (1 + len_bytes(p)));
+    uint32_t front = p->slots * (1 + len_bytes(p));
+    if (p->flags & PAGE_USES)
+        memmove(p->body + BASE_BYTES + front + code_bytes, p->body + front, uses_bytes(p->slots));
+    memmove(p->body + BASE_BYTES, p->body, front);
     p->flags |= PAGE_EXPIRY;
     p->used = (uint16_t)(p->used + BASE_BYTES + code_bytes);
     memset(codes(p), 0xff, code_bytes);
@@ -226,16 +250,42 @@ void page_init(page *p, size_t cap, uint8_t codec) {
     *p = (page){.cap = (uint16_t)cap, .used = PAGE_HEADER_BYTES, .codec = codec};
 }
 
-/* Opens (by = 1) or closes (by = -1) the place of slot `at` in tags, lens and codes. */
+/* Opens the place of slot `at` in the counts of n slots. */
+static void insert_use(uint8_t *u, uint32_t n, uint32_t at) {
+    uint32_t last = uses_bytes(n + 1) - 1, first = at / USES_PER_BYTE;
+    uint8_t before = (uint8_t)((1u << (at % USES_PER_BYTE * USES_BITS)) - 1);
+    if (n % USES_PER_BYTE == 0) u[last] = 0;
+    for (uint32_t i = last; i > first; i--)
+        u[i] = (uint8_t)(u[i] << USES_BITS | u[i - 1] >> (8 - USES_BITS));
+    u[first] = (uint8_t)((u[first] & before) | (u[first] & ~before) << USES_BITS);
+}
+
+/* Closes it. */
+static void remove_use(uint8_t *u, uint32_t n, uint32_t at) {
+    uint32_t last = uses_bytes(n) - 1, first = at / USES_PER_BYTE;
+    uint8_t before = (uint8_t)((1u << (at % USES_PER_BYTE * USES_BITS)) - 1);
+    u[first] = (uint8_t)((u[first] & before) | (u[first] >> USES_BITS & ~before));
+    for (uint32_t i = first; i < last; i++) {
+        u[i] |= (uint8_t)(u[i + 1] << (8 - USES_BITS));
+        u[i + 1] >>= USES_BITS;
+    }
+}
+
+/* Opens (by = 1) or closes (by = -1) the place of slot `at` in all arrays. */
 static void shift_arrays(page *p, uint32_t at, bool is_head, int by) {
     uint32_t n = p->slots, w = len_bytes(p), heads = heads_before(p, at);
     uint32_t all_heads = heads + (p->flags & PAGE_EXPIRY ? heads_before(p, n) - heads : 0);
     uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w;
     uint32_t records = p->flags & PAGE_EXPIRY ? n - all_heads : 0;
     uint32_t code = p->flags & PAGE_EXPIRY ? at - heads : 0;
+    uint32_t gap = p->flags & PAGE_EXPIRY && !is_head ? 2 : 0;
+    uint8_t *u = p->flags & PAGE_USES ? c + 2 * records : NULL;
     if (by > 0) {
         uint8_t *new_l = l + 1, *new_c = c + 1 + w;
-        uint32_t gap = p->flags & PAGE_EXPIRY && !is_head ? 2 : 0;
+        if (u) {
+            memmove(u + 1 + w + gap, u, uses_bytes(n));
+            insert_use(u + 1 + w + gap, n, at);
+        }
         memmove(new_c + 2 * code + gap, c + 2 * code, 2 * (records - code));
         memmove(new_c, c, 2 * code);
         memmove(new_l + (at + 1) * w, l + at * w, (n - at) * w);
@@ -243,12 +293,13 @@ static void shift_arrays(page *p, uint32_t at, bool is_head, int by) {
         memmove(tags + at + 1, tags + at, n - at);
     } else {
         uint8_t *new_l = l - 1, *new_c = c - 1 - w;
-        uint32_t gap = p->flags & PAGE_EXPIRY && !is_head ? 1 : 0;
+        if (u) remove_use(u, n, at);
         memmove(tags + at, tags + at + 1, n - at - 1);
         memmove(new_l, l, at * w);
         memmove(new_l + at * w, l + (at + 1) * w, (n - at - 1) * w);
         memmove(new_c, c, 2 * code);
-        memmove(new_c + 2 * code, c + 2 * (code + gap), 2 * (records - code - gap));
+        memmove(new_c + 2 * code, c + 2 * code + gap, 2 * (records - code) - gap);
+        if (u) memmove(u - 1 - w - gap, u, uses_bytes(n - 1));
     }
     p->slots = (uint16_t)((int)n + by);
 }
@@ -260,6 +311,7 @@ uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t c
     if (!is_head && code != EXPIRY_NONE) make_expiring(p, base);
     if (len > LEN_NARROW) make_wide(p);
     grown += len_bytes(p) + (!is_head && p->flags & PAGE_EXPIRY ? 2 : 0);
+    if (p->flags & PAGE_USES) grown += uses_bytes(p->slots + 1u) - uses_bytes(p->slots);
 
     uint32_t payload = payload_bytes(p), before = payload_before(p, at);
     uint8_t *low = block_end(p) - payload;
@@ -291,6 +343,7 @@ static void delete_slot(page *p, uint32_t slot) {
     uint32_t payload = payload_bytes(p);
     uint8_t *low = block_end(p) - payload;
     uint32_t shrunk = 1 + len_bytes(p) + len + (!is_head && p->flags & PAGE_EXPIRY ? 2 : 0);
+    if (p->flags & PAGE_USES) shrunk += uses_bytes(p->slots) - uses_bytes(p->slots - 1u);
     memmove(low + len, low, payload - before - len);
     shift_arrays(p, slot, is_head, -1);
     p->used = (uint16_t)(p->used - shrunk);
@@ -331,6 +384,37 @@ void page_rebase(page *p, uint64_t base) {
         memcpy(c + 2 * i, &code, 2);
     }
     set_base(p, base);
+}
+
+/* ---- uses ------------------------------------------------------------------------------------ */
+
+uint8_t page_uses(const page *p, uint32_t slot) {
+    if (!(p->flags & PAGE_USES)) return 0;
+    return uses(p)[slot / USES_PER_BYTE] >> (slot % USES_PER_BYTE * USES_BITS) & PAGE_USES_MAX;
+}
+
+uint32_t page_uses_growth(const page *p) {
+    return p->flags & PAGE_USES ? 0 : uses_bytes(p->slots);
+}
+
+void page_set_uses(page *p, uint32_t slot, uint8_t count) {
+    if (!(p->flags & PAGE_USES)) {
+        memset(uses(p), 0, uses_bytes(p->slots));
+        p->used = (uint16_t)(p->used + uses_bytes(p->slots));
+        p->flags |= PAGE_USES;
+    }
+    uint8_t *at = &uses(p)[slot / USES_PER_BYTE];
+    uint32_t shift = slot % USES_PER_BYTE * USES_BITS;
+    *at = (uint8_t)((*at & ~(PAGE_USES_MAX << shift)) | count << shift);
+}
+
+void page_age(page *p) {
+    if (!(p->flags & PAGE_USES)) return;
+    uint8_t *u = uses(p);
+    for (uint32_t i = 0; i < uses_bytes(p->slots); i++) {
+        uint8_t not_0 = (u[i] | u[i] >> 1) & 0x55;
+        u[i] = (uint8_t)(u[i] - not_0);
+    }
 }
 
 /* ---- the block ------------------------------------------------------------------------------- */
@@ -375,9 +459,10 @@ static bool slots_sane(const page *p) {
 bool page_sane(const page *p, size_t bytes) {
     if (bytes < PAGE_HEADER_BYTES || p->cap > bytes || p->cap > PAGE_BYTES) return false;
     if (p->used > p->cap || p->used < PAGE_HEADER_BYTES) return false;
-    if (p->flags & ~(PAGE_WIDE | PAGE_EXPIRY | PAGE_LARGES)) return false;
+    if (p->flags & ~(PAGE_WIDE | PAGE_EXPIRY | PAGE_LARGES | PAGE_USES)) return false;
     uint32_t least = PAGE_HEADER_BYTES + p->slots * (1 + len_bytes(p));
     if (p->flags & PAGE_EXPIRY) least += BASE_BYTES;
+    if (p->flags & PAGE_USES) least += uses_bytes(p->slots);
     if (least > p->used) return false;
     least = PAGE_HEADER_BYTES + array_bytes(p);
     if (least > p->used || payload_before(p, p->slots) != p->used - least) return false;

@@ -8,6 +8,7 @@
  *      | tags: 1 byte a slot                            |
  *      | lens: 1 byte a slot, 2 if WIDE                 |
  *      | codes: 2 bytes a slot that is no head, EXPIRY  |
+ *      | uses: 2 bits a slot, low bits first, if USES   |
  *      +------------------------------------------------+
  *      | free: cap - used bytes                         |
  *      +------------------------------------------------+
@@ -34,6 +35,8 @@
  * So a byte says which neighbour of a stem a record is, and finding it is a memchr over tags.
  * How keys and values are encoded is the business of the codec that the page names (codec.h).
  * `base` is the time, in ticks of 1/512 s, that the expiry codes are read against (expiry.h).
+ * `uses` counts how often a record was used lately, up to 3, for eviction (map_evict.h). Where
+ * nothing is evicted, nobody counts, and no page has them.
  *
  * The functions here move bytes within one page. They never allocate: whoever owns the page
  * gives it room first (page_room_for, page_resize).
@@ -61,6 +64,9 @@
 #define PAGE_WIDE   1
 #define PAGE_EXPIRY 2
 #define PAGE_LARGES 4 /* may hold records that are large */
+#define PAGE_USES   8
+
+#define PAGE_USES_MAX 3
 
 typedef struct page {
     uint16_t cap, used, slots;
@@ -150,6 +156,13 @@ uint16_t page_code(const page *p, uint32_t slot);
 uint64_t page_base(const page *p);
 uint32_t page_expiry_growth(const page *p, uint16_t code);
 void page_set_code(page *p, uint32_t slot, uint16_t code, uint64_t base);
+
+/* How often a record was used lately. page_set_uses needs the room of page_uses_growth(). */
+uint8_t page_uses(const page *p, uint32_t slot);
+uint32_t page_uses_growth(const page *p);
+void page_set_uses(page *p, uint32_t slot, uint8_t uses);
+/* Takes one from every count that is not 0 yet. */
+void page_age(page *p);
 
 /* Moves the base: every code is written again as seen from there, past ones become EXPIRY_PAST. */
 void page_rebase(page *p, uint64_t base);

@@ -13,6 +13,7 @@ typedef struct slot {
     uint32_t len;
     uint8_t byte; /* what the payload is filled with, behind a single's empty key */
     uint16_t code;
+    uint8_t uses;
 } slot;
 
 static slot model[SLOTS];
@@ -31,6 +32,7 @@ static void check(const page *p) {
         CHECK(page_tags(p)[i] == s->tag && page_len(p, i) == s->len);
         const uint8_t *payload = page_payload(p, i);
         for (uint32_t j = 1; j < s->len; j++) CHECK(payload[j] == s->byte);
+        CHECK(page_uses(p, i) == s->uses);
         if (!page_is_head(s->tag)) CHECK(page_code(p, i) == s->code);
     }
 }
@@ -57,16 +59,16 @@ static bool has_room(const page *p, slot s, uint32_t more) {
 
 /* A single, or a group of one, at the end; a group's further members behind its first. */
 static void insert(page *p) {
-    slot s = {PAGE_TAG_SINGLE + 5, random_len(), (uint8_t)test_random(), random_code()};
+    slot s = {PAGE_TAG_SINGLE + 5, random_len(), (uint8_t)test_random(), random_code(), 0};
     if (count + 2 >= SLOTS || !has_room(p, s, s.len + 80 + count)) return;
     if (test_random() % 2) {
         insert_at(p, count, s);
         return;
     }
-    slot head = {PAGE_TAG_HEAD + 3, 5, 7, EXPIRY_NONE};
+    slot head = {PAGE_TAG_HEAD + 3, 5, 7, EXPIRY_NONE, 0};
     insert_at(p, count, head);
     for (uint8_t suffix = 0; suffix < 3; suffix++) {
-        slot member = {suffix, random_len() % 20, (uint8_t)test_random(), random_code()};
+        slot member = {suffix, random_len() % 20, (uint8_t)test_random(), random_code(), 0};
         if (count + 1 >= SLOTS || (suffix && !has_room(p, member, 40 + count))) return;
         insert_at(p, count, member);
     }
@@ -87,6 +89,17 @@ static void set_code(page *p, uint32_t at) {
     page_set_code(p, at, code, base);
 }
 
+static void set_uses(page *p, uint32_t at) {
+    if (p->used + page_uses_growth(p) > p->cap) return;
+    model[at].uses = test_random() % (PAGE_USES_MAX + 1);
+    page_set_uses(p, at, model[at].uses);
+}
+
+static void age(page *p) {
+    for (uint32_t i = 0; i < count; i++) model[i].uses -= model[i].uses > 0;
+    page_age(p);
+}
+
 static void delete (page *p, uint32_t at) {
     if (page_is_head(model[at].tag)) return;
     uint32_t removed = page_delete(p, at);
@@ -101,7 +114,7 @@ static void random_traffic(size_t cap) {
     page_init(p, cap, 0);
     count = 0;
     for (int step = 0; step < 3000; step++) {
-        int what = (int)(test_random() % 8);
+        int what = (int)(test_random() % 10);
         uint32_t at = count ? (uint32_t)(test_random() % count) : 0;
         if (what < 4 || count == 0)
             insert(p);
@@ -109,7 +122,11 @@ static void random_traffic(size_t cap) {
             replace(p, at);
         else if (what == 5)
             set_code(p, at);
-        else if (step / 500 % 2 || what == 6)
+        else if (what == 6)
+            set_uses(p, at);
+        else if (what == 7 && test_random() % 20 == 0)
+            age(p);
+        else if (step / 500 % 2 || what == 8)
             delete (p, at);
         check(p);
     }
