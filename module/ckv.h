@@ -25,11 +25,11 @@
 #define CKV_MAP_PREFIX   "ckv:"
 
 typedef struct ckv_config {
-    long long maps, dictionary_size, compression_level, train_after;
+    long long maps, dictionary_size, compression_level, train_after, maxmemory;
 } ckv_config;
 
 typedef struct ckv_stats {
-    uint64_t expired, hits, misses, trainings;
+    uint64_t expired, evicted, evicted_keys, hits, misses, trainings;
 } ckv_stats;
 
 /* The one state of the module, used by the main thread only. */

@@ -1,7 +1,8 @@
-/* cmd_ckv.c: CKV STATS | TRAIN | OPTIMIZE | HELP. */
+/* cmd_ckv.c: CKV STATS | TRAIN | OPTIMIZE | HELP, CEVICT. */
 #include "acl.h"
 #include "commands.h"
 #include "cron.h"
+#include "evict.h"
 #include "info.h"
 #include "reply.h"
 #include "train.h"
@@ -33,4 +34,10 @@ int cmd_ckv(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (arg_is(argv[1], "help")) return help(ctx);
     return reply_error(ctx, "ERR unknown subcommand '%.128s'. Try CKV HELP.",
                        RedisModule_StringPtrLen(argv[1], NULL));
+}
+
+int cmd_cevict(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 1) return RedisModule_WrongArity(ctx);
+    if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    return RedisModule_ReplyWithLongLong(ctx, (long long)evict_now(ctx));
 }

@@ -23,7 +23,7 @@ command cmd_cscan, cmd_ckeys, cmd_crandomkey;
 command cmd_cttl, cmd_cpttl, cmd_cexpiretime, cmd_cpexpiretime;
 command cmd_cexpire, cmd_cpexpire, cmd_cexpireat, cmd_cpexpireat, cmd_cpersist;
 /* cmd_ckv.c */
-command cmd_ckv;
+command cmd_cevict, cmd_ckv;
 
 /* Registers them all. */
 int commands_register(RedisModuleCtx *ctx);

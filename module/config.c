@@ -3,6 +3,8 @@
 
 #include "ckv.h"
 
+#include <limits.h>
+
 static long long get_number(const char *name, void *at) {
     (void)name;
     return *(long long *)at;
@@ -27,6 +29,7 @@ int config_register(RedisModuleCtx *ctx) {
         {"compression-level", &ckv.config.compression_level, 3, 1, 19, 0},
         {"train-after", &ckv.config.train_after, 1 << 20, 64 << 10, 1 << 30,
          REDISMODULE_CONFIG_MEMORY},
+        {"maxmemory", &ckv.config.maxmemory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (RedisModule_RegisterNumericConfig(

@@ -1,6 +1,7 @@
 /* cron.c: what happens between commands. See cron.h. */
 #include "cron.h"
 
+#include "evict.h"
 #include "expire.h"
 #include "feed.h"
 #include "train.h"
@@ -10,7 +11,7 @@
 #define EXPIRE_MUCH_US 2500 /* a quarter of BUSY_MS, while much expires */
 #define IDLE_MS        100  /* between slices: with nothing to do, */
 #define BUSY_MS        10   /* with something to do, */
-#define HURRIED_MS     1    /* and with a client waiting for it */
+#define HURRIED_MS     1    /* and with a client waiting for it, or memory full */
 #define LATE_US        200000
 
 static struct {
@@ -82,10 +83,11 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     if (work.reencoding) reencode(deadline_us);
     deadline_us = ckv_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
     much_expires = expire_step(ctx, deadline_us);
+    bool full = evict_step(ctx, ckv_monotonic_us() + SLICE_US);
     codecs_trim(&ckv.codecs);
     feed_check(ctx);
-    bool busy = work.reencoding || train_running() || much_expires;
-    int wait_ms = work.clients.count ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
+    bool busy = work.reencoding || train_running() || much_expires || evict_near();
+    int wait_ms = work.clients.count || full ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, wait_ms);
 }
 

@@ -3,16 +3,14 @@
 
 #include "core/map_expire.h"
 #include "keyspace.h"
+#include "removals.h"
 
-/* Records deleted, and told of to replicas and AOF in one command, at a time. */
-#define BATCH 64
 /* Of what a slice has looked at, more than 1 in this has expired: there is much to do. */
 #define MUCH 10
 
 static struct {
     maps_cursor cursor;
-    RedisModuleString *keys[BATCH];
-    size_t count;
+    removals gone;
     RedisModuleCtx *ctx;
 } pass;
 
@@ -20,32 +18,15 @@ void expire_start(void) {
     maps_cursor_register(&pass.cursor);
 }
 
-static void told(void *context, const uint8_t *key, size_t key_len) {
-    (void)context;
-    pass.keys[pass.count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
-}
-
-static void announce(void) {
-    if (pass.count == 0) return;
-    RedisModule_Replicate(pass.ctx, "CDEL", "v", pass.keys, pass.count);
-    for (size_t i = 0; i < pass.count; i++) {
-        RedisModule_SignalModifiedKey(pass.ctx, pass.keys[i]);
-        RedisModule_NotifyKeyspaceEvent(pass.ctx, REDISMODULE_NOTIFY_EXPIRED, "expired",
-                                        pass.keys[i]);
-        RedisModule_FreeString(NULL, pass.keys[i]);
-    }
-    ckv.stats.expired += pass.count;
-    pass.count = 0;
-}
-
 /* Expires what is due in one bucket, at most a batch; true if that was all. */
 static bool expire_bucket(stored_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
     RedisModule_SelectDb(pass.ctx, s->db);
-    uint32_t n = map_expire(s->m, bucket, now_ms, BATCH, told, NULL);
+    uint32_t n = map_expire(s->m, bucket, now_ms, REMOVALS_MAX, removals_note, &pass.gone);
     *deleted += n;
-    announce();
+    ckv.stats.expired += n;
+    removals_announce(pass.ctx, &pass.gone, REDISMODULE_NOTIFY_EXPIRED, "expired");
     keyspace_drop_if_empty(pass.ctx, s);
-    return n < BATCH;
+    return n < REMOVALS_MAX;
 }
 
 bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {

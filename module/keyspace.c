@@ -1,6 +1,7 @@
 /* keyspace.c: from a user's key to its map and record. See keyspace.h. */
 #include "keyspace.h"
 
+#include "evict.h"
 #include "places.h"
 #include "reply.h"
 
@@ -162,9 +163,10 @@ bool keyspace_reply_value(lookup *l) {
     return value != NULL;
 }
 
-void keyspace_note_read(const lookup *l) {
+void keyspace_note_read(lookup *l) {
     if (l->found) {
         ckv.stats.hits++;
+        if (evict_counts_uses()) map_note_use(l->stored->m, &l->pos);
         return;
     }
     ckv.stats.misses++;
@@ -202,7 +204,13 @@ static bool reply_out_of_memory(const lookup *l) {
 }
 
 static bool put_code(lookup *l, const codec_value *value, uint16_t code) {
+    if (evict_refuses() && !is_repeated(l->ctx)) {
+        RedisModule_ReplyWithError(l->ctx, ERROR_LIMIT);
+        return false;
+    }
     map *m = map_for_writing(l);
+    l->key.uses = evict_uses_of_write();
+    evict_note_written(value->len);
     const map_pos *pos = l->stored_there ? &l->pos : NULL;
     if (!m || !map_put(m, &l->key, pos, value, code, expiry_ticks(l->now_ms)))
         return reply_out_of_memory(l);

@@ -46,8 +46,8 @@ const uint8_t *keyspace_value(lookup *l, size_t *len);
 
 /* Replies the value, or null if there is none. False: it is damaged, and that is the reply. */
 bool keyspace_reply_value(lookup *l);
-/* Counts a read, and tells of a miss. */
-void keyspace_note_read(const lookup *l);
+/* Counts a read, for INFO and for eviction, and tells of a miss. */
+void keyspace_note_read(lookup *l);
 
 /* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. Tells WATCH and tracking.
  * False (and the error is replied): out of memory. */

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "config.h"
 #include "cron.h"
+#include "evict.h"
 #include "feed.h"
 #include "info.h"
 #include "migration.h"
@@ -66,6 +67,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
+    evict_start(ctx);
     cron_start(ctx);
     return REDISMODULE_OK;
 }

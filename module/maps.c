@@ -26,23 +26,31 @@ void maps_free(stored_map *s) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* The maps of a database, by place. */
+typedef struct db_maps {
+    stored_map **at; /* NULL: none yet */
+    size_t count;
+} db_maps;
+
 static struct {
-    stored_map ***by_db; /* by database, then by place; NULL: none of that database yet */
+    db_maps *db;
     int dbs;
 } table;
 
 /* Where the map of a place stands in the table, NULL if there is no table for the database. */
 static stored_map **table_at(int db, uint32_t place) {
-    if (db >= table.dbs || !table.by_db[db] || place >= ckv.places) return NULL;
-    return &table.by_db[db][place];
+    if (db >= table.dbs || !table.db[db].at || place >= ckv.places) return NULL;
+    return &table.db[db].at[place];
 }
 
-static void make_table(int db) {
+static db_maps *make_table(int db) {
     if (db >= table.dbs) {
-        table.by_db = RedisModule_Realloc(table.by_db, (size_t)(db + 1) * sizeof *table.by_db);
-        while (table.dbs <= db) table.by_db[table.dbs++] = NULL;
+        table.db = RedisModule_Realloc(table.db, (size_t)(db + 1) * sizeof *table.db);
+        while (table.dbs <= db) table.db[table.dbs++] = (db_maps){0};
     }
-    if (!table.by_db[db]) table.by_db[db] = RedisModule_Calloc(ckv.places, sizeof **table.by_db);
+    db_maps *d = &table.db[db];
+    if (!d->at) d->at = RedisModule_Calloc(ckv.places, sizeof *d->at);
+    return d;
 }
 
 stored_map *maps_at(int db, uint32_t place) {
@@ -80,8 +88,9 @@ void maps_list(stored_map *s, int db, uint32_t place) {
     s->listed = true;
     listed++;
     if (place != MAPS_NO_PLACE) {
-        make_table(db);
-        table.by_db[db][place] = s;
+        db_maps *d = make_table(db);
+        d->count += d->at[place] == NULL;
+        d->at[place] = s;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -92,7 +101,10 @@ void maps_unlist(stored_map *s) {
         for (maps_cursor *c = cursors; c; c = c->next)
             if (c->at == s) *c = (maps_cursor){s->next, 0, c->next};
         stored_map **at = table_at(s->db, s->place);
-        if (at && *at == s) *at = NULL;
+        if (at && *at == s) {
+            *at = NULL;
+            table.db[s->db].count--;
+        }
         *(s->previous ? &s->previous->next : &first) = s->next;
         *(s->next ? &s->next->previous : &last) = s->previous;
         s->listed = false;
@@ -117,9 +129,13 @@ void maps_swap_db(int a, int b) {
     }
     make_table(a);
     make_table(b);
-    stored_map **of_a = table.by_db[a];
-    table.by_db[a] = table.by_db[b];
-    table.by_db[b] = of_a;
+    db_maps of_a = table.db[a];
+    table.db[a] = table.db[b];
+    table.db[b] = of_a;
+}
+
+size_t maps_in_db(int db) {
+    return db < table.dbs ? table.db[db].count : 0;
 }
 
 /* ---- ways over all of them ------------------------------------------------------------------- */

@@ -32,6 +32,8 @@ void maps_free(stored_map *s);
 void maps_list(stored_map *s, int db, uint32_t place);
 /* The listed map of a place, or NULL. */
 stored_map *maps_at(int db, uint32_t place);
+/* How many maps of a database have a place. */
+size_t maps_in_db(int db);
 void maps_unlist(stored_map *s);
 
 /* While a place is hidden, its maps are another node's that has not handed them over yet. */

@@ -3,10 +3,13 @@
 
 #include "core/codec_train.h"
 #include "core/stem.h"
+#include "evict.h"
 #include "waiting.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SAMPLE_MAX     (16u << 20) /* bytes of short values, and as many of long ones */
@@ -80,17 +83,23 @@ bool train_running(void) {
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static void add_chunk(collection *c) {
-    chunk *added = RedisModule_Alloc(CHUNK_BYTES);
+static bool add_chunk(collection *c) {
+    chunk *added = malloc(CHUNK_BYTES);
+    if (!added) return false;
     *added = (chunk){0};
     *(c->last ? &c->last->next : &c->first) = added;
     c->last = added;
+    return true;
 }
 
-/* Adds a sample, which fits a chunk. */
+static bool fits(const collection *c, size_t bytes) {
+    return c->last && c->last->used + bytes <= CHUNK_BYTES - sizeof(chunk);
+}
+
+/* Adds a sample, which fits a chunk. What there is no memory for is left out. */
 static void collect(collection *c, const uint8_t *bytes, size_t len) {
     uint32_t prefix = (uint32_t)len;
-    if (!c->last || c->last->used + sizeof prefix + len > CHUNK_BYTES - sizeof(chunk)) add_chunk(c);
+    if (!fits(c, sizeof prefix + len) && !add_chunk(c)) return;
     uint8_t *to = c->last->bytes + c->last->used;
     memcpy(to, &prefix, sizeof prefix);
     memcpy(to + sizeof prefix, bytes, len);
@@ -102,7 +111,7 @@ static void collect(collection *c, const uint8_t *bytes, size_t len) {
 static void forget(collection *c) {
     for (chunk *at = c->first, *next; at; at = next) {
         next = at->next;
-        RedisModule_Free(at);
+        free(at);
     }
     *c = (collection){0};
 }
@@ -178,17 +187,40 @@ static phrase_sample *append(phrase_sample *array, const collection *c) {
     return array;
 }
 
-static void *learn(void *unused) {
-    (void)unused;
+/* Moves a codec from libc's memory to the server's, by way of its file. */
+static codec *moved_to_server(codec *c) {
+    if (!c) return NULL;
+    size_t len = codec_save_size(c);
+    uint8_t *file = malloc(len);
+    if (file) codec_save(c, file);
+    codec_free(&mem_libc, c);
+    c = file ? codec_load(&ckv.mem, file, len, job.level) : NULL;
+    free(file);
+    return c;
+}
+
+/* Works in libc's memory, as the sampling does: what it takes for a moment is many times what it
+ * leaves, and must not count against maxmemory, which would evict what is being learned from. */
+static codec *learn(void) {
     size_t count = job.values[0].count + job.values[1].count;
-    phrase_sample *keys = RedisModule_Alloc((job.keys.count + 1) * sizeof *keys);
-    phrase_sample *values = RedisModule_Alloc((count + 1) * sizeof *values);
-    append(keys, &job.keys);
-    append(append(values, &job.values[0]), &job.values[1]);
-    codec_samples samples = {keys, job.keys.count, values, count};
-    atomic_store(&learned, codec_train(&ckv.mem, &samples, job.max_bytes, job.level));
-    RedisModule_Free(keys);
-    RedisModule_Free(values);
+    phrase_sample *keys = malloc((job.keys.count + 1) * sizeof *keys);
+    phrase_sample *values = malloc((count + 1) * sizeof *values);
+    codec *c = NULL;
+    if (keys && values) {
+        append(keys, &job.keys);
+        append(append(values, &job.values[0]), &job.values[1]);
+        codec_samples samples = {keys, job.keys.count, values, count};
+        c = codec_train(&mem_libc, &samples, job.max_bytes, job.level);
+    }
+    free(keys);
+    free(values);
+    return moved_to_server(c);
+}
+
+static void *run(void *unused) {
+    (void)unused;
+    atomic_store(&learned, learn());
+    malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
     atomic_store(&finished, true);
     return NULL;
 }
@@ -202,7 +234,7 @@ static void start_learning(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
     atomic_store(&learning, true);
-    if (pthread_create(&thread, &attributes, learn, NULL) != 0) {
+    if (pthread_create(&thread, &attributes, run, NULL) != 0) {
         ckv_log("warning", "can't start a thread to train on");
         atomic_store(&finished, true);
     }
@@ -223,6 +255,7 @@ static bool install(void) {
     forget(&job.values[0]);
     forget(&job.values[1]);
     atomic_store(&learning, false);
+    evict_reserve(0);
     if (place == CODECS_MAX) {
         ckv_log("warning", "a training failed: out of memory");
         waiting_answer(&job.clients, "ERR the training failed");
@@ -288,7 +321,8 @@ bool train_step(uint64_t deadline_us) {
         if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
         if (ckv_monotonic_us() >= deadline_us) return false;
     }
-    start_learning();
+    evict_reserve(job.max_bytes);
+    if (evict_reserved()) start_learning();
     return false;
 }
 

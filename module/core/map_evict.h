@@ -32,6 +32,9 @@ typedef struct map_eviction {
 
 #define MAP_EVICT_MAX 64 /* records in one call */
 
+/* Once around all buckets so often, without taking out any record: there is none that may go. */
+#define MAP_EVICT_ROUNDS (PAGE_USES_MAX + 1)
+
 /* Takes out a sixteenth of a bucket's records, one at least, MAP_EVICT_MAX at most; returns how
  * many it took: 0 if there are none that may go, or none before the hand comes by again. */
 uint32_t map_evict(map *m, uint32_t bucket_index, const map_eviction *how, map_gone *told,

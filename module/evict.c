@@ -1,0 +1,286 @@
+/* evict.c: making room. See evict.h. */
+#include "evict.h"
+
+#include "core/map_evict.h"
+#include "evict_others.h"
+#include "keyspace.h"
+#include "removals.h"
+
+#include <string.h>
+
+/* Shares of a limit, see evict.h. */
+#define FREE_SLOWLY  0.01
+#define FREE_AT_ONCE 0.0005
+#define NEAR         0.03
+/* But at least this many bytes at once, and at most this many slowly, however large the limit. */
+#define FREE_LEAST (64.0 * (1 << 10))
+#define FREE_MOST  (64.0 * (1 << 20))
+/* What the records take is added up again when this share of the limit has been written. */
+#define REMEASURE(limit) ((uint64_t)(limit) / 2048)
+/* Nothing was found that may go: how long that is believed. */
+#define EXHAUSTED_MS 10000
+
+static struct {
+    bool evicts; /* the policy is other than noeviction */
+    map_eviction how;
+    uint8_t uses_of_write;
+    uint64_t server_limit, startup_bytes; /* bytes; no limit: 0 */
+    bool saving;                          /* a child shares our memory: writing to it costs some */
+    RedisModuleCommandFilter *filter;
+    maps_cursor hand;
+    removals gone;
+    uint32_t barren_rounds; /* of the hand, without a record that could go */
+    int64_t exhausted_ms;   /* when nothing was found; 0: not so */
+    uint64_t records_bytes, unmeasured;
+    uint64_t freed_records, freed_others; /* bytes, lately */
+    size_t reserved;
+    bool reservation_kept;
+} evict;
+
+/* ---- how full memory is ---------------------------------------------------------------------- */
+
+static uint64_t measure_records(void) {
+    maps_sum sum = maps_add_up(-1);
+    evict.unmeasured = 0;
+    evict.records_bytes =
+        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.codecs);
+    return evict.records_bytes;
+}
+
+void evict_note_written(size_t bytes) {
+    evict.unmeasured += bytes;
+}
+
+/* Bytes used, over the limit's bytes. */
+static double fullness_of_server(void) {
+    return evict.server_limit ? (double)RedisModule_GetUsedMemoryRatio() : 0;
+}
+
+static double fullness_of_records(void) {
+    if (ckv.config.maxmemory == 0) return 0;
+    if (evict.unmeasured > REMEASURE(ckv.config.maxmemory)) measure_records();
+    return (double)evict.records_bytes / (double)ckv.config.maxmemory;
+}
+
+/* Of the limit that is nearer, so many bytes more being used. */
+static double fullness(size_t more) {
+    double server = fullness_of_server(), records = fullness_of_records();
+    if (more > 0 && server > 0) server += (double)more / (double)evict.server_limit;
+    if (more > 0 && records > 0) records += (double)more / (double)ckv.config.maxmemory;
+    return server > records ? server : records;
+}
+
+/* What commands must find free beside the memory that they want. */
+static size_t kept_for_others(void) {
+    return evict.reservation_kept ? evict.reserved : 0;
+}
+
+/* What fullness is to stay below, to keep a share of the limits free. */
+static double kept(double free_share) {
+    double server = (double)evict.server_limit, records = (double)ckv.config.maxmemory;
+    double limit = server > records ? server : records;
+    double bytes = free_share * limit;
+    if (bytes > FREE_MOST) bytes = FREE_MOST;
+    if (bytes < FREE_LEAST) bytes = FREE_LEAST;
+    return 1 - bytes / limit;
+}
+
+/* ---- making room ----------------------------------------------------------------------------- */
+
+/* The next bucket from which something may go; false: there is none. */
+static bool move_hand(stored_map **s, uint32_t *bucket) {
+    while (evict.barren_rounds <= MAP_EVICT_ROUNDS) {
+        while (maps_cursor_next(&evict.hand, s, bucket)) {
+            bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
+            if (some && (*s)->place != MAPS_NO_PLACE) return true;
+        }
+        maps_cursor_start(&evict.hand);
+        evict.barren_rounds++;
+    }
+    evict.barren_rounds = 0;
+    evict.exhausted_ms = ckv_now_ms();
+    return false;
+}
+
+static uint64_t bytes_of(const map *m) {
+    return m->totals.page_bytes + m->totals.large_bytes;
+}
+
+/* Evicts from one bucket; adds to *evicted. False: nothing is left that may go. */
+static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
+    stored_map *s;
+    uint32_t bucket;
+    if (!move_hand(&s, &bucket)) return false;
+    RedisModule_SelectDb(ctx, s->db);
+    evict.how.now_ms = ckv_now_ms();
+    evict.how.random++;
+    uint64_t before = bytes_of(s->m);
+    uint32_t n = map_evict(s->m, bucket, &evict.how, removals_note, &evict.gone);
+    if (n == 0) return true;
+    if (bytes_of(s->m) < before) evict.freed_records += before - bytes_of(s->m);
+    evict.barren_rounds = 0;
+    *evicted += n;
+    ckv.stats.evicted += n;
+    removals_announce(ctx, &evict.gone, REDISMODULE_NOTIFY_EVICTED, "evicted");
+    keyspace_drop_if_empty(ctx, s);
+    if (ckv.config.maxmemory > 0) measure_records();
+    return true;
+}
+
+/* Bytes that records and other keys take, as far as they give way together. */
+typedef struct balance {
+    double records, others;
+} balance;
+
+static balance weigh(void) {
+    balance b = {(double)measure_records(), 0};
+    if (fullness_of_server() > fullness_of_records() && others_exist()) {
+        double used = fullness_of_server() * (double)evict.server_limit;
+        b.others = used - b.records - (double)evict.startup_bytes;
+    }
+    /* Only what was freed lately is to count. */
+    evict.freed_records /= 2;
+    evict.freed_others /= 2;
+    return b;
+}
+
+static bool turn_of_others(const balance *b) {
+    return (double)evict.freed_others * b->records < (double)evict.freed_records * b->others;
+}
+
+/* Makes room until there is enough, with `more` bytes used, or no time (deadline_us 0: as much as
+ * it takes). */
+static uint64_t make_room(RedisModuleCtx *ctx, double until, size_t more, uint64_t deadline_us,
+                          balance b) {
+    uint64_t evicted = 0;
+    while (fullness(more) > until) {
+        size_t freed = turn_of_others(&b) ? others_evict(ctx, &evict.how) : 0;
+        evict.freed_others += freed;
+        if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
+        if (deadline_us && ckv_monotonic_us() >= deadline_us) break;
+    }
+    return evicted;
+}
+
+static bool may_evict(RedisModuleCtx *ctx) {
+    if (!evict.evicts || !keyspace_may_expire(ctx)) return false;
+    if (ckv_now_ms() - evict.exhausted_ms > EXHAUSTED_MS) evict.exhausted_ms = 0;
+    return !evict.exhausted_ms;
+}
+
+bool evict_near(void) {
+    return evict.filter && fullness(evict.reserved) > 1 - NEAR;
+}
+
+bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    if (!evict.filter) return false;
+    double until = kept(FREE_SLOWLY);
+    if (ckv.config.maxmemory > 0) measure_records();
+    if (fullness(evict.reserved) <= until || !may_evict(ctx)) return false;
+    make_room(ctx, until, evict.reserved, deadline_us, weigh());
+    return true;
+}
+
+uint64_t evict_now(RedisModuleCtx *ctx) {
+    balance records_only = {1, 0};
+    if (!may_evict(ctx)) return 0;
+    return make_room(ctx, kept(FREE_AT_ONCE), kept_for_others(), 0, records_only);
+}
+
+/* ---- reservations ---------------------------------------------------------------------------- */
+
+void evict_reserve(size_t bytes) {
+    evict.reserved = bytes;
+    if (bytes == 0) evict.reservation_kept = false;
+}
+
+bool evict_reserved(void) {
+    bool free = fullness(evict.reserved) <= kept(FREE_AT_ONCE);
+    if (!evict.filter || free || !may_evict(ckv.ctx)) evict.reservation_kept = true;
+    return evict.reservation_kept;
+}
+
+/* ---- before each command --------------------------------------------------------------------- */
+
+/* The eviction is a command of its own, so that what it tells replicas and AOF is on its way before
+ * the command that we stand before is looked at. */
+static void before_command(RedisModuleCommandFilterCtx *command) {
+    (void)command;
+    if (fullness(kept_for_others()) <= kept(FREE_AT_ONCE) || !may_evict(ckv.ctx)) return;
+    /* A script's commands are one with the script. */
+    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "");
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+bool evict_refuses(void) {
+    return !evict.evicts && fullness_of_records() > 1;
+}
+
+/* ---- policy ---------------------------------------------------------------------------------- */
+
+bool evict_counts_uses(void) {
+    return ckv.codecs.count_uses && !evict.saving;
+}
+
+uint8_t evict_uses_of_write(void) {
+    return ckv.codecs.count_uses ? evict.uses_of_write : 0;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t len = strlen(text), end_len = strlen(end);
+    return len >= end_len && !strcmp(text + len - end_len, end);
+}
+
+/* Newer servers have policies of their own; all are "volatile-" or "allkeys-" and what goes first.
+ * What we do not know is taken for a kind of LRU. */
+static void set_policy(const char *policy) {
+    evict.evicts = strcmp(policy, "noeviction") != 0;
+    evict.how.expiring_only = !strncmp(policy, "volatile-", 9);
+    evict.how.order = ends_with(policy, "-random") ? MAP_EVICT_RANDOM
+                      : ends_with(policy, "-ttl")  ? MAP_EVICT_FIRST_TO_EXPIRE
+                                                   : MAP_EVICT_LEAST_USED;
+    evict.uses_of_write = ends_with(policy, "-lfu") ? 0 : 1;
+}
+
+static void configure(RedisModuleCtx *ctx) {
+    RedisModuleServerInfoData *memory = RedisModule_GetServerInfo(ctx, "memory");
+    int error;
+    evict.server_limit = RedisModule_ServerInfoGetFieldUnsigned(memory, "maxmemory", &error);
+    evict.startup_bytes =
+        RedisModule_ServerInfoGetFieldUnsigned(memory, "used_memory_startup", &error);
+    const char *policy = RedisModule_ServerInfoGetFieldC(memory, "maxmemory_policy");
+    set_policy(policy ? policy : "noeviction");
+    RedisModule_FreeServerInfo(ctx, memory);
+
+    bool limited = evict.server_limit > 0 || ckv.config.maxmemory > 0;
+    ckv.codecs.count_uses = limited && evict.evicts && evict.how.order == MAP_EVICT_LEAST_USED;
+    evict.exhausted_ms = 0;
+    measure_records();
+    if (limited && !evict.filter) {
+        evict.filter =
+            RedisModule_RegisterCommandFilter(ctx, before_command, REDISMODULE_CMDFILTER_NOSELF);
+    } else if (!limited && evict.filter) {
+        RedisModule_UnregisterCommandFilter(ctx, evict.filter);
+        evict.filter = NULL;
+    }
+}
+
+static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)e, (void)sub, (void)data;
+    configure(ctx);
+    /* Before the server does it, which would take maps. */
+    if (evict.filter) evict_now(ctx);
+}
+
+static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    evict.saving = sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
+}
+
+void evict_start(RedisModuleCtx *ctx) {
+    maps_cursor_register(&evict.hand);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ForkChild, on_fork);
+    configure(ctx);
+}
