@@ -4,11 +4,13 @@
 #include "evict.h"
 #include "expire.h"
 #include "feed.h"
+#include "rates.h"
 #include "train.h"
 #include "waiting.h"
 
 #define SLICE_US       1000
 #define EXPIRE_MUCH_US 2500 /* a quarter of BUSY_MS, while much expires */
+#define EMPTY_MS       1000 /* that a store must be empty for its codecs to go */
 #define IDLE_MS        100  /* between slices: with nothing to do, */
 #define BUSY_MS        10   /* with something to do, */
 #define HURRIED_MS     1    /* and with a client waiting for it, or memory full */
@@ -27,12 +29,29 @@ void cron_reencode(void) {
     maps_cursor_start(&work.cursor);
 }
 
+/* Frees all codecs but one, which becomes the current one. */
+static void keep_codec(uint8_t place) {
+    ckv.codecs.current = place;
+    for (int i = 1; i < CODECS_MAX; i++)
+        if (ckv.codecs.place[i] && i != place) codecs_remove(&ckv.codecs, (uint8_t)i);
+}
+
 /* No page names an old codec any more: they can go. Unless there are values that no pass comes by,
  * on their way to or from the keyspace. */
 static void free_old_codecs(void) {
-    if (work.failed || maps_any_unlisted()) return;
-    for (int i = 1; i < CODECS_MAX; i++)
-        if (ckv.codecs.place[i] && i != ckv.codecs.current) codecs_remove(&ckv.codecs, (uint8_t)i);
+    if (!work.failed && !maps_any_unlisted()) keep_codec(ckv.codecs.current);
+}
+
+/* What an empty store holds on to is for data that may never come back. */
+static void free_codecs_of_empty_store(void) {
+    static int64_t empty_ms;
+    if (maps_any() || train_running() || ckv.codecs.current == CODEC_RAW) {
+        empty_ms = 0;
+    } else if (!empty_ms) {
+        empty_ms = ckv_now_ms();
+    } else if (ckv_now_ms() - empty_ms >= EMPTY_MS) {
+        keep_codec(CODEC_RAW);
+    }
 }
 
 /* One bucket at least, and then as many as will fit: one can take longer than a slice, and would
@@ -84,8 +103,10 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     deadline_us = ckv_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
     much_expires = expire_step(ctx, deadline_us);
     bool full = evict_step(ctx, ckv_monotonic_us() + SLICE_US);
+    free_codecs_of_empty_store();
     codecs_trim(&ckv.codecs);
     feed_check(ctx);
+    rates_tick();
     bool busy = work.reencoding || train_running() || much_expires || evict_near();
     int wait_ms = work.clients.count || full ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, wait_ms);

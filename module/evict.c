@@ -6,6 +6,8 @@
 #include "keyspace.h"
 #include "removals.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* Shares of a limit, see evict.h. */
@@ -18,20 +20,25 @@
 /* What the records take is added up again when this share of the limit has been written. */
 #define REMEASURE(limit) ((uint64_t)(limit) / 2048)
 /* Nothing was found that may go: how long that is believed. */
-#define EXHAUSTED_MS 10000
+#define EXHAUSTED_MS      10000
+#define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
+/* Bytes to free before replicas and AOF are told. */
+#define AT_ONCE (256.0 * (1 << 10))
 
 static struct {
     bool evicts; /* the policy is other than noeviction */
     map_eviction how;
     uint8_t uses_of_write;
     uint64_t server_limit, startup_bytes; /* bytes; no limit: 0 */
-    bool saving;                          /* a child shares our memory: writing to it costs some */
+    bool refuses; /* as of the start of the command: it must do all that it does, or nothing */
+    bool saving;  /* a child shares our memory: writing to it costs some */
     RedisModuleCommandFilter *filter;
     maps_cursor hand;
     removals gone;
-    uint32_t barren_rounds; /* of the hand, without a record that could go */
-    int64_t exhausted_ms;   /* when nothing was found; 0: not so */
-    uint64_t records_bytes, unmeasured;
+    uint32_t rounds_in_vain, calls_in_vain; /* of the hand, without a record that could go */
+    int64_t exhausted_ms;                   /* when nothing was found; 0: not so */
+    uint64_t exhausted_written;             /* what `written` was then */
+    uint64_t records_bytes, unmeasured, written;
     uint64_t freed_records, freed_others; /* bytes, lately */
     size_t reserved;
     bool reservation_kept;
@@ -49,25 +56,34 @@ static uint64_t measure_records(void) {
 
 void evict_note_written(size_t bytes) {
     evict.unmeasured += bytes;
+    evict.written += bytes;
 }
 
-/* Bytes used, over the limit's bytes. */
-static double fullness_of_server(void) {
-    return evict.server_limit ? (double)RedisModule_GetUsedMemoryRatio() : 0;
+/* Bytes of memory that the server counts against maxmemory. */
+static double server_used(void) {
+    return (double)RedisModule_GetUsedMemoryRatio() * (double)evict.server_limit;
 }
 
-static double fullness_of_records(void) {
-    if (ckv.config.maxmemory == 0) return 0;
+static double records_used(void) {
     if (evict.unmeasured > REMEASURE(ckv.config.maxmemory)) measure_records();
-    return (double)evict.records_bytes / (double)ckv.config.maxmemory;
+    return (double)evict.records_bytes;
 }
 
-/* Of the limit that is nearer, so many bytes more being used. */
-static double fullness(size_t more) {
-    double server = fullness_of_server(), records = fullness_of_records();
-    if (more > 0 && server > 0) server += (double)more / (double)evict.server_limit;
-    if (more > 0 && records > 0) records += (double)more / (double)ckv.config.maxmemory;
-    return server > records ? server : records;
+/* Bytes to free, so that a share of the limit stays free beside what is reserved. */
+static double excess_of(double used, double limit, double free_share, size_t reserved) {
+    double kept_free = free_share * limit;
+    if (kept_free > FREE_MOST) kept_free = FREE_MOST;
+    if (kept_free < FREE_LEAST) kept_free = FREE_LEAST;
+    return used + (double)reserved + kept_free - limit;
+}
+
+/* Of the limit that is exceeded by more; negative: there is room. */
+static double excess(double free_share, size_t reserved) {
+    double server = (double)evict.server_limit, own = (double)ckv.config.maxmemory;
+    double bytes = -DBL_MAX;
+    if (server > 0) bytes = excess_of(server_used(), server, free_share, reserved);
+    if (own > 0) bytes = fmax(bytes, excess_of(records_used(), own, free_share, reserved));
+    return bytes;
 }
 
 /* What commands must find free beside the memory that they want. */
@@ -75,30 +91,22 @@ static size_t kept_for_others(void) {
     return evict.reservation_kept ? evict.reserved : 0;
 }
 
-/* What fullness is to stay below, to keep a share of the limits free. */
-static double kept(double free_share) {
-    double server = (double)evict.server_limit, records = (double)ckv.config.maxmemory;
-    double limit = server > records ? server : records;
-    double bytes = free_share * limit;
-    if (bytes > FREE_MOST) bytes = FREE_MOST;
-    if (bytes < FREE_LEAST) bytes = FREE_LEAST;
-    return 1 - bytes / limit;
-}
-
 /* ---- making room ----------------------------------------------------------------------------- */
 
 /* The next bucket from which something may go; false: there is none. */
 static bool move_hand(stored_map **s, uint32_t *bucket) {
-    while (evict.barren_rounds <= MAP_EVICT_ROUNDS) {
+    while (evict.rounds_in_vain <= MAP_EVICT_ROUNDS || evict.calls_in_vain <= MAP_EVICT_CALLS) {
         while (maps_cursor_next(&evict.hand, s, bucket)) {
             bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
             if (some && (*s)->place != MAPS_NO_PLACE) return true;
         }
         maps_cursor_start(&evict.hand);
-        evict.barren_rounds++;
+        evict.rounds_in_vain++;
+        evict.calls_in_vain++; /* even if there is no bucket */
     }
-    evict.barren_rounds = 0;
+    evict.rounds_in_vain = evict.calls_in_vain = 0;
     evict.exhausted_ms = ckv_now_ms();
+    evict.exhausted_written = evict.written;
     return false;
 }
 
@@ -113,12 +121,12 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     if (!move_hand(&s, &bucket)) return false;
     RedisModule_SelectDb(ctx, s->db);
     evict.how.now_ms = ckv_now_ms();
-    evict.how.random++;
     uint64_t before = bytes_of(s->m);
     uint32_t n = map_evict(s->m, bucket, &evict.how, removals_note, &evict.gone);
+    evict.calls_in_vain++;
     if (n == 0) return true;
     if (bytes_of(s->m) < before) evict.freed_records += before - bytes_of(s->m);
-    evict.barren_rounds = 0;
+    evict.rounds_in_vain = evict.calls_in_vain = 0;
     *evicted += n;
     ckv.stats.evicted += n;
     removals_announce(ctx, &evict.gone, REDISMODULE_NOTIFY_EVICTED, "evicted");
@@ -134,10 +142,10 @@ typedef struct balance {
 
 static balance weigh(void) {
     balance b = {(double)measure_records(), 0};
-    if (fullness_of_server() > fullness_of_records() && others_exist()) {
-        double used = fullness_of_server() * (double)evict.server_limit;
-        b.others = used - b.records - (double)evict.startup_bytes;
-    }
+    double own = (double)ckv.config.maxmemory;
+    bool own_limit_is_why = own > 0 && excess_of(b.records, own, FREE_SLOWLY, evict.reserved) > 0;
+    if (evict.server_limit > 0 && !own_limit_is_why && others_exist())
+        b.others = server_used() - b.records - (double)evict.startup_bytes;
     /* Only what was freed lately is to count. */
     evict.freed_records /= 2;
     evict.freed_others /= 2;
@@ -148,12 +156,13 @@ static bool turn_of_others(const balance *b) {
     return (double)evict.freed_others * b->records < (double)evict.freed_records * b->others;
 }
 
-/* Makes room until there is enough, with `more` bytes used, or no time (deadline_us 0: as much as
- * it takes). */
-static uint64_t make_room(RedisModuleCtx *ctx, double until, size_t more, uint64_t deadline_us,
-                          balance b) {
+/* Frees so many bytes of data; stops at a time (monotonic, us; 0: never). What used memory says
+ * meanwhile is no guide: what replicas and AOF will be told is waiting in it. Returns how many
+ * records went. */
+static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, balance b) {
     uint64_t evicted = 0;
-    while (fullness(more) > until) {
+    double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
+    while ((double)(evict.freed_records + evict.freed_others) < wanted) {
         size_t freed = turn_of_others(&b) ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
@@ -162,29 +171,35 @@ static uint64_t make_room(RedisModuleCtx *ctx, double until, size_t more, uint64
     return evicted;
 }
 
-static bool may_evict(RedisModuleCtx *ctx) {
-    if (!evict.evicts || !keyspace_may_expire(ctx)) return false;
+static bool exhausted(void) {
     if (ckv_now_ms() - evict.exhausted_ms > EXHAUSTED_MS) evict.exhausted_ms = 0;
-    return !evict.exhausted_ms;
+    if (evict.written - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_ms = 0;
+    return evict.exhausted_ms != 0;
+}
+
+static bool may_evict(RedisModuleCtx *ctx) {
+    return evict.evicts && !exhausted() && keyspace_may_expire(ctx);
 }
 
 bool evict_near(void) {
-    return evict.filter && fullness(evict.reserved) > 1 - NEAR;
+    return evict.filter && excess(NEAR, evict.reserved) > 0;
 }
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!evict.filter) return false;
-    double until = kept(FREE_SLOWLY);
     if (ckv.config.maxmemory > 0) measure_records();
-    if (fullness(evict.reserved) <= until || !may_evict(ctx)) return false;
-    make_room(ctx, until, evict.reserved, deadline_us, weigh());
+    double bytes = excess(FREE_SLOWLY, evict.reserved);
+    if (bytes <= 0 || !may_evict(ctx)) return false;
+    make_room(ctx, bytes, deadline_us, weigh());
     return true;
 }
 
+static const balance records_only = {1, 0};
+
 uint64_t evict_now(RedisModuleCtx *ctx) {
-    balance records_only = {1, 0};
+    double bytes = excess(FREE_AT_ONCE, kept_for_others());
     if (!may_evict(ctx)) return 0;
-    return make_room(ctx, kept(FREE_AT_ONCE), kept_for_others(), 0, records_only);
+    return make_room(ctx, bytes < AT_ONCE ? bytes : AT_ONCE, 0, records_only);
 }
 
 /* ---- reservations ---------------------------------------------------------------------------- */
@@ -195,26 +210,37 @@ void evict_reserve(size_t bytes) {
 }
 
 bool evict_reserved(void) {
-    bool free = fullness(evict.reserved) <= kept(FREE_AT_ONCE);
+    bool free = excess(FREE_AT_ONCE, evict.reserved) <= 0;
     if (!evict.filter || free || !may_evict(ckv.ctx)) evict.reservation_kept = true;
     return evict.reservation_kept;
 }
 
 /* ---- before each command --------------------------------------------------------------------- */
 
-/* The eviction is a command of its own, so that what it tells replicas and AOF is on its way before
- * the command that we stand before is looked at. */
+/* Evicts some. Returns false if nothing went. It is a command of its own, so that what it tells
+ * replicas and AOF is on its way when it is done: "!" lets it replicate. */
+static bool call_evict(void) {
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "!");
+    bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
+    if (reply) RedisModule_FreeCallReply(reply);
+    return some;
+}
+
 static void before_command(RedisModuleCommandFilterCtx *command) {
     (void)command;
-    if (fullness(kept_for_others()) <= kept(FREE_AT_ONCE) || !may_evict(ckv.ctx)) return;
-    /* A script's commands are one with the script. */
-    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "");
-    if (reply) RedisModule_FreeCallReply(reply);
+    if (!evict.evicts) {
+        evict.refuses = ckv.config.maxmemory > 0 && records_used() > (double)ckv.config.maxmemory;
+        return;
+    }
+    while (excess(FREE_AT_ONCE, kept_for_others()) > 0 && may_evict(ckv.ctx)) {
+        /* A script's commands are one with the script. */
+        if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
+        if (!call_evict()) return;
+    }
 }
 
 bool evict_refuses(void) {
-    return !evict.evicts && fullness_of_records() > 1;
+    return evict.refuses;
 }
 
 /* ---- policy ---------------------------------------------------------------------------------- */
@@ -256,6 +282,7 @@ static void configure(RedisModuleCtx *ctx) {
     bool limited = evict.server_limit > 0 || ckv.config.maxmemory > 0;
     ckv.codecs.count_uses = limited && evict.evicts && evict.how.order == MAP_EVICT_LEAST_USED;
     evict.exhausted_ms = 0;
+    evict.refuses = false;
     measure_records();
     if (limited && !evict.filter) {
         evict.filter =
@@ -270,7 +297,7 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     (void)e, (void)sub, (void)data;
     configure(ctx);
     /* Before the server does it, which would take maps. */
-    if (evict.filter) evict_now(ctx);
+    if (evict.filter && may_evict(ctx)) make_room(ctx, excess(FREE_AT_ONCE, 0), 0, records_only);
 }
 
 static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

@@ -6,7 +6,8 @@
 #include "removals.h"
 
 /* Of what a slice has looked at, more than 1 in this has expired: there is much to do. */
-#define MUCH 10
+#define MUCH         10
+#define SHARE_WEIGHT 0.05 /* of one slice, in the share that is shown */
 
 static struct {
     maps_cursor cursor;
@@ -33,6 +34,7 @@ bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     stored_map *s;
     uint32_t bucket;
     uint64_t looked_at = 0, deleted = 0;
+    uint64_t start_us = ckv_monotonic_us();
     int64_t now_ms = ckv_now_ms();
     if (!keyspace_may_expire(ctx)) return false;
     pass.ctx = ctx;
@@ -46,5 +48,9 @@ bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
         }
         if (ckv_monotonic_us() >= deadline_us) break;
     }
+    if (looked_at > 0)
+        ckv.stats.expired_share +=
+            SHARE_WEIGHT * ((double)deleted / (double)looked_at - ckv.stats.expired_share);
+    ckv.stats.expire_us += ckv_monotonic_us() - start_us;
     return deleted * MUCH > looked_at;
 }

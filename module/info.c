@@ -3,6 +3,7 @@
 
 #include "cron.h"
 #include "maps.h"
+#include "rates.h"
 #include "train.h"
 
 typedef struct figure {
@@ -50,6 +51,13 @@ static int gather(figure *f) {
     COUNT("training", train_running());
     COUNT("pages_to_reencode", cron_pages_to_reencode());
     COUNT("expired_records", ckv.stats.expired);
+    FRACTION("expired_per_second", rates_now().expired);
+    FRACTION("expired_share", ckv.stats.expired_share);
+    FRACTION("expire_seconds", (double)ckv.stats.expire_us / 1e6);
+    COUNT("evicted_records", ckv.stats.evicted);
+    FRACTION("evicted_per_second", rates_now().evicted);
+    FRACTION("eviction_age_seconds", ratio((double)t->records, rates_now().evicted));
+    COUNT("evicted_other_keys", ckv.stats.evicted_keys);
     COUNT("hits", ckv.stats.hits);
     COUNT("misses", ckv.stats.misses);
     COUNT("maps", sum.maps);

@@ -175,6 +175,10 @@ bool maps_any_unlisted(void) {
     return atomic_load(&alive) != listed;
 }
 
+bool maps_any(void) {
+    return atomic_load(&alive) > 0;
+}
+
 maps_sum maps_add_up(int db) {
     maps_sum sum = {0};
     for (stored_map *s = first; s; s = s->next) {

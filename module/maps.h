@@ -68,6 +68,8 @@ uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 
 /* Whether there are maps that are not listed: values on their way to or from the keyspace. */
 bool maps_any_unlisted(void);
+/* Whether there are maps at all. */
+bool maps_any(void);
 
 /* What the maps hold that serve the records of a database, or all maps (-1), and how many
  * they are. */

@@ -8,6 +8,13 @@
 
 #define SHARE 16 /* one in so many records of a bucket goes at a time */
 
+#define LATELY          64 /* calls, of which `scarcity` knows */
+#define NOTHING         0.9
+#define ENOUGH          0.5
+#define HORIZON_MS      1000.0 /* the nearest */
+#define HORIZON_FARTHER 1.05
+#define HORIZON_NEARER  0.99
+
 /* Candidates, the best ones first: those with the lowest scores. */
 typedef struct candidate {
     uint64_t score;
@@ -45,7 +52,8 @@ static bool score(const choosing *c, const page *p, uint32_t slot, uint64_t *res
         return true;
     case MAP_EVICT_FIRST_TO_EXPIRE:
         *result = (uint64_t)expiry_ms(code, page_base(p));
-        return code != EXPIRY_NONE;
+        return code != EXPIRY_NONE &&
+               (double)*result <= (double)c->how->now_ms + c->how->horizon_ms;
     }
     return false;
 }
@@ -82,7 +90,8 @@ static uint32_t records_in(page *const *pages, uint32_t n) {
     return records;
 }
 
-/* From the last place in the bucket to the first: taking one out leaves those before it in place.
+/* From the last place in the bucket to the first: taking one out leaves those before it in
+ * place.
  */
 static int last_first(const void *a, const void *b) {
     const candidate *x = a, *y = b;
@@ -103,7 +112,22 @@ static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_g
     return true;
 }
 
-uint32_t map_evict(map *m, uint32_t bucket_index, const map_eviction *how, map_gone *told,
+/* Takes note of how a bucket was; true if its counts are to go down. */
+static bool learn(map_eviction *how, bool few) {
+    bool now_and_then = how->random++ % SHARE == 0;
+    how->scarcity += ((few ? 1.0 : 0.0) - how->scarcity) / LATELY;
+    if (how->scarcity > NOTHING)
+        how->horizon_ms *= HORIZON_FARTHER;
+    else if (how->scarcity < ENOUGH)
+        how->horizon_ms *= HORIZON_NEARER;
+    if (how->horizon_ms < HORIZON_MS) how->horizon_ms = HORIZON_MS;
+    if (how->horizon_ms > (double)EXPIRY_TTL_MAX_MS) how->horizon_ms = (double)EXPIRY_TTL_MAX_MS;
+    /* A sixteenth goes at a time, so that a bucket is to age once in sixteen times: unless there is
+     * nothing to take anywhere. */
+    return few && (now_and_then || how->scarcity > NOTHING);
+}
+
+uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *told,
                    void *context) {
     uint32_t n, taken = 0;
     page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
@@ -111,10 +135,8 @@ uint32_t map_evict(map *m, uint32_t bucket_index, const map_eviction *how, map_g
     if (c.wanted == 0) return 0;
     if (c.wanted > MAP_EVICT_MAX) c.wanted = MAP_EVICT_MAX;
     choose(&c, pages, n);
-    if (how->order == MAP_EVICT_LEAST_USED && c.count < c.wanted) {
+    if (learn(how, c.count < c.wanted))
         for (uint32_t i = 0; i < n; i++) page_age(pages[i]);
-        choose(&c, pages, n);
-    }
     qsort(c.best, c.count, sizeof *c.best, last_first);
     for (uint32_t i = 0; i < c.count; i++)
         taken += take_out(m, bucket_index, &c.best[i], told, context);

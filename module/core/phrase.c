@@ -270,11 +270,13 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
     return (phrase_dict *)(void *)block;
 }
 
+/* What building and loading need for a moment comes from libc: it is more than what stays, and
+ * would count against a server's maxmemory. */
+
 /* Sorts the phrases and measures what they need; needs->host is to be freed with `order`. False:
  * out of memory (*order is NULL), or the phrases are wrong. */
-static bool sort_and_measure(const mem *m, const phrase_plan *plan, uint32_t **order,
-                             needs *needs) {
-    *order = m->alloc(2 * plan->n * sizeof **order);
+static bool sort_and_measure(const phrase_plan *plan, uint32_t **order, needs *needs) {
+    *order = mem_libc.alloc(2 * plan->n * sizeof **order);
     if (!*order) return false;
     needs->host = *order + plan->n;
     sort(plan, *order);
@@ -285,8 +287,8 @@ phrase_dict *phrase_build(const mem *m, const phrase_plan *plan) {
     uint32_t *order = NULL;
     needs needs;
     phrase_dict *d = NULL;
-    if (plan_sane(plan) && sort_and_measure(m, plan, &order, &needs)) d = build(m, plan, &needs);
-    if (order) m->free(order);
+    if (plan_sane(plan) && sort_and_measure(plan, &order, &needs)) d = build(m, plan, &needs);
+    if (order) mem_libc.free(order);
     return d;
 }
 
@@ -299,11 +301,11 @@ size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const 
     phrase_plan plan = {.n = n, .groups = groups, .contexts = contexts, .text = texts, .len = len};
     if (!texts) return 0;
     for (uint32_t i = 0; i < n; i++) texts[i] = text + at[i];
-    if (sort_and_measure(m, &plan, &order, &needs)) {
+    if (sort_and_measure(&plan, &order, &needs)) {
         phrase_dict d = outline(m, &plan, &needs);
         bytes = lay_out(&d, NULL);
     }
-    if (order) m->free(order);
+    if (order) mem_libc.free(order);
     m->free(texts);
     return bytes;
 }
@@ -433,7 +435,7 @@ static bool load(reader *r, phrase_plan *plan, loaded *to) {
 }
 
 phrase_dict *phrase_load(const mem *m, const void *bytes, size_t n) {
-    loaded *to = m->alloc(sizeof *to);
+    loaded *to = mem_libc.alloc(sizeof *to);
     if (!to) return NULL;
     reader r = {bytes, (const uint8_t *)bytes + n};
     phrase_plan plan = {.text = to->text,
@@ -443,6 +445,6 @@ phrase_dict *phrase_load(const mem *m, const void *bytes, size_t n) {
                         .code_len = to->code_len,
                         .shorter = to->shorter};
     phrase_dict *d = load(&r, &plan, to) ? phrase_build(m, &plan) : NULL;
-    m->free(to);
+    mem_libc.free(to);
     return d;
 }

@@ -1,0 +1,227 @@
+"""Records are evicted one by one, within maxmemory, and the server never evicts a map."""
+
+import random
+import time
+
+import pytest
+
+from helpers import info, is_error, load, reply, texts, wait_for
+
+MB = 1 << 20
+POLICIES = ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
+
+
+@pytest.fixture
+def limited(r):
+    """A function that sets maxmemory to `room` bytes above what is used, and a policy."""
+
+    def limit(policy, room):
+        r.config_set("maxmemory-policy", policy)
+        wait_for(lambda: r.info("memory")["lazyfree_pending_objects"] == 0)
+        most = r.info("memory")["used_memory"] + room
+        r.config_set("maxmemory", most)
+        return most
+
+    yield limit
+    r.config_set("maxmemory", 0)
+    r.config_set("ckv.maxmemory", 0)
+    r.config_set("maxmemory-policy", "noeviction")
+
+
+def evicted(r):
+    """What has been evicted by now: records, other keys, keys by the server."""
+    figures = info(r)
+    return figures["evicted_records"], figures["evicted_other_keys"], r.info("stats")["evicted_keys"]
+
+
+def write(r, first, count, ttl=None, native_every=0, seed=1):
+    """CSETs of mixed sizes that do not compress, some as large as a page; and a native key now and then.
+    Returns the most that `used_memory` was."""
+    rng = random.Random(seed)
+    most = 0
+    for start in range(first, first + count, 200):
+        pipe = r.pipeline(transaction=False)
+        for i in range(start, start + 200):
+            value = rng.randbytes(rng.randrange(1000, 4000) if rng.random() < 0.01 else rng.randrange(20, 80))
+            pipe.execute_command("CSET", f"KEY:{i}", value, *(("EX", ttl) if ttl else ()))
+            if native_every and i % native_every == 0:
+                pipe.set(f"native:{i}", value, ex=ttl)
+        pipe.info("memory")
+        most = max(most, pipe.execute()[-1]["used_memory"])
+    return most
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_memory_stays_within_the_limit(r, limited, policy):
+    before = evicted(r)
+    limit = limited(policy, 2 * MB)
+    most = write(r, 0, 100_000, ttl=10_000 if policy.startswith("volatile") else None)
+    assert most <= limit * 1.01
+    records, others, by_server = (now - then for now, then in zip(evicted(r), before))
+    assert records > 10_000 and others == 0 and by_server == 0
+    assert r.execute_command("CDBSIZE") > 10_000  # not more than was needed
+    figures = info(r)
+    assert figures["records"] + figures["evicted_records"] - before[0] == 100_000
+    assert all(key.startswith(b"ckv:") for key in r.execute_command("KEYS", "*"))
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random", "volatile-ttl"])
+def test_other_keys_are_evicted_in_proportion(r, limited, policy):
+    limit = limited(policy, 6 * MB)
+    ttl = 10_000 if policy.startswith("volatile") else None
+    before = evicted(r)
+    most = write(r, 0, 80_000, ttl=ttl, native_every=8)
+    assert most <= limit * 1.01
+    records, others, by_server = (now - then for now, then in zip(evicted(r), before))
+    records_left = r.execute_command("CDBSIZE") / 80_000
+    others_left = (r.dbsize() - info(r)["maps"]) / 10_000
+    assert by_server == 0
+    assert records > 1000 and others > 100
+    assert 0.5 < others_left / records_left < 2
+
+
+@pytest.mark.parametrize("policy", ["volatile-lru", "volatile-ttl", "volatile-random"])
+def test_records_without_an_expiry_stay(r, limited, policy):
+    kept = load(r, texts(5000, seed=2), key=b"stays:%d")
+    limit = limited(policy, 3 * MB)
+    assert write(r, 0, 60_000, ttl=10_000) <= limit * 1.01
+    assert r.execute_command("CEXISTS", *kept) == len(kept)
+
+
+def test_nothing_to_evict_is_oom(r, limited):
+    before = evicted(r)
+    limited("volatile-lru", 1 * MB)
+    refused = None
+    for start in range(0, 200_000, 500):
+        pipe = r.pipeline(transaction=False)
+        for i in range(start, start + 500):
+            pipe.execute_command("CSET", f"KEY:{i}", "v" * 50)
+        answers = pipe.execute(raise_on_error=False)
+        refused = next((a for a in answers if a != b"OK"), None)
+        if refused is not None:
+            break
+    assert is_error(refused, "command not allowed when used memory > 'maxmemory'")
+    assert r.execute_command("CGET", "KEY:1") == b"v" * 50
+    assert r.execute_command("CDEL", "KEY:1") == 1
+    assert evicted(r) == before
+
+
+def test_hot_records_outlive_cold_ones(r, limited):
+    for policy in ["allkeys-lru", "allkeys-lfu"]:
+        r.flushall()
+        limited(policy, 2 * MB)
+        hot = [f"KEY:{i}" for i in range(0, 10_000, 10)]
+        write(r, 0, 10_000)
+        for start in range(10_000, 120_000, 2000):
+            r.execute_command("CMGET", *hot)
+            write(r, start, 2000)
+        left = r.execute_command("CEXISTS", *hot)
+        assert left > 950, (policy, left)
+        assert r.execute_command("CDBSIZE") < 90_000
+
+
+def test_records_that_expire_soonest_go_first(r, limited):
+    soon = load(r, texts(10_000, seed=3), ttl=100, key=b"soon:%d")
+    late = load(r, texts(10_000, seed=4), ttl=100_000, key=b"late:%d")
+    limited("volatile-ttl", MB // 4)
+    for start in range(0, 100_000, 200):
+        write(r, start, 200, ttl=50_000)
+        if r.execute_command("CEXISTS", *soon) < 8000:
+            break
+    assert r.execute_command("CEXISTS", *soon) < 8000
+    assert r.execute_command("CEXISTS", *late) > 9500
+
+
+def test_evictions_are_announced_and_replicated(r, own_server, limited):
+    port = r.connection_pool.connection_kwargs["port"]
+    replica = own_server(config={"replicaof": f"127.0.0.1 {port}"}).client()
+    wait_for(lambda: replica.info("replication")["master_link_status"] == "up")
+    r.config_set("notify-keyspace-events", "Ee")
+    listener = r.pubsub()
+    listener.subscribe("__keyevent@0__:evicted")
+    assert listener.get_message(timeout=5)["type"] == "subscribe"
+    before = evicted(r)
+    limited("allkeys-lru", 4 * MB)
+    heard = set()
+    for start in range(0, 80_000, 2000):
+        write(r, start, 2000)
+        # What waits to be heard takes memory as well.
+        while (message := listener.get_message(timeout=0.01)) is not None:
+            heard.add(message["data"])
+    r.config_set("maxmemory", 0)
+    count = evicted(r)[0] - before[0]
+    while (message := listener.get_message(timeout=1)) is not None:
+        heard.add(message["data"])
+    assert len(heard) == count > 1000
+    assert all(key.startswith(b"KEY:") for key in heard)
+    r.config_set("notify-keyspace-events", "")
+    assert r.execute_command("WAIT", 1, 10_000) == 1
+    assert replica.execute_command("CDBSIZE") == r.execute_command("CDBSIZE")
+    assert evicted(r)[1:] == before[1:]
+    assert evicted(replica) == (0, 0, 0)
+    assert reply(replica, "CEXISTS", *list(heard)[:100]) == 0
+
+
+# --- a limit of ckv's own ---
+
+
+def test_own_limit_with_eviction(r, limited):
+    before = evicted(r)
+    r.config_set("maxmemory-policy", "allkeys-lru")
+    r.config_set("ckv.maxmemory", 3 * MB)
+    r.set("other", "x" * (4 * MB))
+    write(r, 0, 80_000)
+    figures = info(r)
+    assert figures["page_bytes"] + figures["large_bytes"] + figures["dictionary_bytes"] <= 3 * MB * 1.01
+    assert figures["records"] > 20_000
+    assert r.exists("other") == 1 and evicted(r) == (before[0] + 80_000 - figures["records"], *before[1:])
+
+
+def test_own_limit_without_eviction(r, limited):
+    r.config_set("ckv.maxmemory", 1 * MB)
+    answers = []
+    for start in range(0, 100_000, 500):
+        answers += [reply(r, "CMSET", *sum(([f"KEY:{i}", "v" * 60] for i in range(start, start + 500)), []))]
+        if answers[-1] != b"OK":
+            break
+    assert is_error(answers[-1], "command not allowed when used memory > 'ckv.maxmemory'")
+    stored = (len(answers) - 1) * 500
+    assert r.execute_command("CDBSIZE") == stored  # all or nothing
+    assert is_error(reply(r, "CAPPEND", "KEY:1", "x"), "ckv.maxmemory")
+    assert r.execute_command("CGET", "KEY:1") == b"v" * 60
+    assert r.set("native", "is not concerned")
+    assert r.execute_command("CDEL", *[f"KEY:{i}" for i in range(stored // 2)]) == stored // 2
+    wait_for(lambda: reply(r, "CSET", "KEY:1", "again") == b"OK")
+
+
+def test_a_limit_lowered_at_run_time(r, limited):
+    limited("allkeys-lru", 10 * MB)
+    write(r, 0, 60_000)
+    used, before = r.info("memory")["used_memory"], evicted(r)
+    r.config_set("maxmemory", used - 2 * MB)
+    assert r.info("memory")["used_memory"] <= (used - 2 * MB) * 1.01
+    assert evicted(r)[0] > before[0] + 1000 and evicted(r)[1:] == before[1:]
+
+
+def test_no_eviction_while_paused(r, limited):
+    limited("allkeys-lru", 2 * MB)
+    write(r, 0, 30_000)
+    r.execute_command("CLIENT", "PAUSE", 400, "WRITE")
+    before = evicted(r)
+    r.config_set("maxmemory", r.info("memory")["used_memory"] - 100_000)
+    time.sleep(0.2)
+    assert evicted(r) == before
+    r.execute_command("CLIENT", "UNPAUSE")
+    wait_for(lambda: evicted(r)[0] > before[0])
+    assert evicted(r)[1:] == before[1:]
+
+
+def test_an_empty_store_gives_its_dictionaries_back(r):
+    load(r, texts(20_000), ttl=None)
+    r.execute_command("CKV", "TRAIN")
+    assert info(r)["dictionary_bytes"] > 10_000
+    r.flushall()
+    wait_for(lambda: info(r)["dictionaries"] == 0)
+    stored = load(r, texts(20_000))
+    r.execute_command("CKV", "TRAIN")
+    assert r.execute_command("CGET", b"KEY:5") == stored[b"KEY:5"]
