@@ -1,6 +1,7 @@
 /* evict.c: making room. See evict.h. */
 #include "evict.h"
 
+#include "child.h"
 #include "core/map_evict.h"
 #include "evict_others.h"
 #include "keyspace.h"
@@ -31,7 +32,6 @@ static struct {
     uint8_t uses_of_write;
     uint64_t server_limit, startup_bytes; /* bytes; no limit: 0 */
     bool refuses; /* as of the start of the command: it must do all that it does, or nothing */
-    bool saving;  /* a child shares our memory: writing to it costs some */
     RedisModuleCommandFilter *filter;
     maps_cursor hand;
     removals gone;
@@ -246,7 +246,7 @@ bool evict_refuses(void) {
 /* ---- policy ---------------------------------------------------------------------------------- */
 
 bool evict_counts_uses(void) {
-    return ckv.codecs.count_uses && !evict.saving;
+    return ckv.codecs.count_uses && !child_at_work();
 }
 
 uint8_t evict_uses_of_write(void) {
@@ -300,14 +300,8 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (evict.filter && may_evict(ctx)) make_room(ctx, excess(FREE_AT_ONCE, 0), 0, records_only);
 }
 
-static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
-    evict.saving = sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
-}
-
 void evict_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&evict.hand);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ForkChild, on_fork);
     configure(ctx);
 }

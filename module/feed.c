@@ -6,14 +6,8 @@
 static bool needed = true;
 static int64_t checked_ms;
 
-static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN) needed = true;
-}
-
-bool feed_start(RedisModuleCtx *ctx) {
-    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ForkChild, on_fork) ==
-           REDISMODULE_OK;
+void feed_expect(void) {
+    needed = true;
 }
 
 bool feed_needed(void) {

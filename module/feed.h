@@ -16,8 +16,8 @@
 
 #include "ckv.h"
 
-/* Once; false: the server would not tell. */
-bool feed_start(RedisModuleCtx *ctx);
+/* A fork: there may be somebody from now on. */
+void feed_expect(void);
 
 /* False: what is replicated now goes nowhere. */
 bool feed_needed(void);

@@ -1,10 +1,10 @@
 /* load.c: the module's start, and what everything else stands on. */
 #include "ckv.h"
+#include "child.h"
 #include "commands.h"
 #include "config.h"
 #include "cron.h"
 #include "evict.h"
-#include "feed.h"
 #include "info.h"
 #include "migration.h"
 #include "places.h"
@@ -60,7 +60,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                                           REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
                                           migration_option());
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
-        type_register(ctx) != REDISMODULE_OK || !feed_start(ctx) ||
+        type_register(ctx) != REDISMODULE_OK || !child_start(ctx) ||
         commands_register(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;

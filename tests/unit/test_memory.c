@@ -111,7 +111,7 @@ static void test_loading(const codec *learned) {
         }
         CHECK(live == before);
     }
-    CHECK(n > 5);
+    CHECK(n > 3);
     free(saved);
     free(again);
 }
