@@ -98,7 +98,7 @@ static bool move_hand(stored_map **s, uint32_t *bucket) {
     while (evict.rounds_in_vain <= MAP_EVICT_ROUNDS || evict.calls_in_vain <= MAP_EVICT_CALLS) {
         while (maps_cursor_next(&evict.hand, s, bucket)) {
             bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
-            if (some && (*s)->place != MAPS_NO_PLACE) return true;
+            if (some && maps_served(*s)) return true;
         }
         maps_cursor_start(&evict.hand);
         evict.rounds_in_vain++;
