@@ -27,13 +27,16 @@ ALL_FLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
 COVERAGE  = -O1 -g -w --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
+BENCH_LIBS = -lhiredis -lmemcached -lzstd -lz -lpthread -lm
 
 MODULE_C  = $(wildcard module/*.c module/core/*.c)
 CORE_C    = $(wildcard module/core/*.c)
 UNIT_C    = $(wildcard tests/unit/test_*.c)
 FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
-LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.c bench/codec/*.[ch])
+BENCH_C   = $(wildcard bench/ckv-bench/*.c)
+LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.c bench/codec/*.[ch] \
+            bench/ckv-bench/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(CORE_C:%.c=build/asan/%.o)
@@ -53,7 +56,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .PHONY: all help setup demo test test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-scale bench-layout servers test-servers clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb
+        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -68,7 +71,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb:
+setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # --- the module -----------------------------------------------------------------------------------
@@ -190,6 +193,11 @@ build/bench-load: bench/load.c Makefile | setup-build
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+build/ckv-bench: $(BENCH_C:%.c=build/release/%.o)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(BENCH_LIBS)
+
+$(BENCH_C:%.c=build/release/%.o): | setup-bench
+
 # --- other servers --------------------------------------------------------------------------------
 
 servers: ## build the servers that `make test-servers` tests with, under build/servers
@@ -212,5 +220,5 @@ clean: ## remove what was built, keep what was downloaded (build/deps, build/ser
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) build/release/bench/layout.d
+-include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) build/release/bench/layout.d
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

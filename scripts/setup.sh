@@ -2,7 +2,7 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python3|python|fuzz|lint|coverage|deb|all]...     (default: all)
+#   scripts/setup.sh [build|server|python3|python|fuzz|lint|coverage|deb|bench|all]...     (default: all)
 #
 # python3 is the interpreter alone, python the environment of the tests in .venv.
 #
@@ -133,6 +133,12 @@ check_deb() {
     have dh || need debhelper "debhelper"
 }
 
+check_bench() {
+    header libmemcached/memcached.h || need libmemcached-dev "libmemcached with its headers"
+    header zlib.h || need zlib1g-dev "zlib with its headers"
+    have memcached || need memcached "memcached"
+}
+
 have_venv() { cmp -s requirements.txt .venv/.requirements && .venv/bin/python -c '' 2>/dev/null; }
 
 # Steps that follow once the packages are there.
@@ -169,8 +175,8 @@ finish_fuzz() {
 parts=
 for part in "$@"; do
     case $part in
-        all) parts="$parts build server python fuzz lint coverage deb" ;;
-        build | server | python | python3 | fuzz | lint | coverage | deb) parts="$parts $part" ;;
+        all) parts="$parts build server python fuzz lint coverage deb bench" ;;
+        build | server | python | python3 | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1

@@ -1,0 +1,101 @@
+/* ckv-bench: loads records into a store, reads them back, compares each and times it.
+ *
+ *   main.c       threads, progress, the report
+ *   options.c    the command line
+ *   records.c    the values (a file's records), the keys, which record is next
+ *   histogram.c  latencies
+ *   encode.c     compression on the client's side
+ *   redis.c      strings, hashes and ckv, by hiredis
+ *   memcached.c  by libmemcached
+ */
+#ifndef CKV_BENCH_H
+#define CKV_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KEY_SIZE 40
+
+typedef enum { MODE_LOAD, MODE_READ, MODE_MIXED } Mode;
+typedef enum { ENCODE_NONE, ENCODE_ZLIB, ENCODE_ZSTD } Encoding;
+
+typedef struct StoreKind StoreKind;
+
+typedef struct {
+    const char *server; /* as given: "strings-zstd" */
+    const StoreKind *kind;
+    Encoding encoding;
+    const char *data;
+    const char *json; /* NULL: standard output */
+    const char *host;
+    const char *socket; /* path of a Unix socket instead of host and port, or NULL */
+    Mode mode;
+    long port, records, operations, threads, clients, pipeline, ttl, bucket;
+    double zipf; /* 0: every record is as likely */
+    int uuid;
+} Options;
+
+typedef struct {
+    const char *bytes;
+    size_t length;
+} Value;
+
+typedef struct {
+    char *file;
+    Value *values; /* pointers into file */
+    size_t count;
+    size_t longest;
+} Records;
+
+/* Connections of one kind of store. send() and receive() deal with `count` records, one pipeline;
+ * both end the program with a message when the store fails or returns anything but what was stored.
+ */
+typedef struct Connection Connection;
+struct StoreKind {
+    const char *name;
+    Connection *(*open)(const Options *options, const Records *records);
+    void (*send)(Connection *c, int writes, const uint64_t *numbers, size_t count);
+    void (*receive)(Connection *c, int writes, const uint64_t *numbers, size_t count);
+    void (*close)(Connection *c);
+};
+
+extern const StoreKind store_strings, store_hashes, store_ckv, store_memcached;
+
+void fail(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+void *allocate(size_t size); /* zeroed; ends the program when there is no memory */
+
+void options_parse(Options *options, int argc, char **argv);
+
+void records_read(Records *records, const char *path);
+void records_free(Records *records);
+const Value *records_at(const Records *records, uint64_t number);
+size_t record_key(char key[KEY_SIZE], const Options *options, uint64_t number);
+
+typedef struct {
+    uint64_t count;
+    double theta, alpha, zeta, eta;
+    uint64_t random;
+} Picker;
+void picker_init(Picker *picker, uint64_t count, double theta, uint64_t seed);
+uint64_t picker_next(Picker *picker);
+
+/* Log-linear: 64 steps for each power of two of nanoseconds, an error below 1.6%. */
+#define HISTOGRAM_STEPS 64
+typedef struct {
+    uint64_t counts[64 * HISTOGRAM_STEPS];
+    uint64_t total, longest;
+} Histogram;
+void histogram_add(Histogram *h, uint64_t ns);
+void histogram_merge(Histogram *into, const Histogram *from);
+uint64_t histogram_percentile(const Histogram *h, double percent);
+
+/* Buffers and contexts of one connection. */
+typedef struct Encoder Encoder;
+Encoder *encoder_create(Encoding encoding, size_t longest);
+void encoder_free(Encoder *e);
+/* What is stored for a value; valid until the next call. */
+Value encoder_encode(Encoder *e, const Value *value);
+/* Ends the program unless `stored` decodes to `expected`. */
+void encoder_check(Encoder *e, Value stored, const Value *expected, const char *key);
+
+#endif
