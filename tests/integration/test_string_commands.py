@@ -97,6 +97,8 @@ def test_the_longest_value(own_server):
 @pytest.mark.parametrize("value", [None, "", "old", "x" * 5000])
 def test_the_short_forms(r, value, ttl):
     at = now_ms() + 500_000
+    # Valkey 9 looks at the time before it looks for the key.
+    time_first = is_error(reply(r, "GETEX", "missing", "EX", 0))
     for command, *args in [
         ("CGETDEL",), ("CGETSET", "new"), ("CSETNX", "new"), ("CSETEX", 100, "new"), ("CPSETEX", 100_000, "new"),
         ("CSETEX", 0, "new"), ("CSETEX", -1, "new"), ("CSETEX", "x", "new"), ("CPSETEX", 2**63 - 1, "new"),
@@ -107,6 +109,8 @@ def test_the_short_forms(r, value, ttl):
         ("CDEL",), ("CUNLINK",), ("CEXISTS",), ("CTOUCH",),
         ("CPERSIST",), ("CSTRLEN",), ("CGET",),
     ]:
+        if value is None and time_first and (command, *args[:1]) == ("CGETEX", "EX") and args[1:] in ([0], ["x"]):
+            continue
         start(r, "k", value, ttl)
         both(r, command, "k", *args)
 
