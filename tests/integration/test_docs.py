@@ -82,3 +82,10 @@ def test_every_setting_is_documented(r):
     found = r.execute_command("CONFIG", "GET", "ckv.*")
     for name in found[::2]:
         assert f"## {name.decode()}" in text
+
+
+def test_every_make_target_exists():
+    known = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), flags=re.M))
+    for page in ["README.md"] + [f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md")]:
+        for target in re.findall(r"(?:^    |`)make ([a-z][a-z-]*)", read(page), flags=re.M):
+            assert target in known, f"{page}: make {target}"
