@@ -55,7 +55,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale bench-layout servers test-servers clean distclean \
+        bench-throughput bench-scale bench-layout bench bench-full servers test-servers clean distclean \
         setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
@@ -192,6 +192,20 @@ build/bench-load: bench/load.c Makefile | setup-build
 
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare stores, write docs/results.md (N=20000 DATA='file ...')
+	$(call compare,$(or $(N),20000))
+
+bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
+	$(call compare,$(or $(N),10000000))
+
+COMPARE = .venv/bin/python bench/compare.py --redis-server $(REDIS_SERVER) $(addprefix --data ,$(DATA))
+define compare
+	$(COMPARE) cache --records $(1)
+	$(COMPARE) uuid --records $(1)
+	$(COMPARE) latency
+	.venv/bin/python bench/report.py
+endef
 
 build/ckv-bench: $(BENCH_C:%.c=build/release/%.o)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(BENCH_LIBS)
