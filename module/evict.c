@@ -15,9 +15,9 @@
 #define FREE_SLOWLY  0.01
 #define FREE_AT_ONCE 0.0005
 #define NEAR         0.03
-/* But at least this many bytes at once, and at most this many slowly, however large the limit. */
-#define FREE_LEAST (64.0 * (1 << 10))
-#define FREE_MOST  (64.0 * (1 << 20))
+/* But at most so many bytes, and as if the limit were at least this. */
+#define FREE_MOST   (64.0 * (1 << 20))
+#define LIMIT_LEAST (32.0 * (1 << 20))
 /* What the records take is added up again when this share of the limit has been written. */
 #define REMEASURE(limit) ((uint64_t)(limit) / 2048)
 /* Nothing was found that may go: how long that is believed. */
@@ -26,11 +26,16 @@
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
 
+/* Bytes that records and other keys take, as far as they give way together. */
+typedef struct balance {
+    double records, others;
+} balance;
+
 static struct {
     bool evicts; /* the policy is other than noeviction */
     map_eviction how;
     uint8_t uses_of_write;
-    uint64_t server_limit, startup_bytes; /* bytes; no limit: 0 */
+    uint64_t server_limit; /* bytes; 0: none */
     bool refuses; /* as of the start of the command: it must do all that it does, or nothing */
     RedisModuleCommandFilter *filter;
     maps_cursor hand;
@@ -40,6 +45,8 @@ static struct {
     uint64_t exhausted_written;             /* what `written` was then */
     uint64_t records_bytes, unmeasured, written;
     uint64_t freed_records, freed_others; /* bytes, lately */
+    balance weights;
+    bool others_by_timer_only;
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -71,9 +78,7 @@ static double records_used(void) {
 
 /* Bytes to free, so that a share of the limit stays free beside what is reserved. */
 static double excess_of(double used, double limit, double free_share, size_t reserved) {
-    double kept_free = free_share * limit;
-    if (kept_free > FREE_MOST) kept_free = FREE_MOST;
-    if (kept_free < FREE_LEAST) kept_free = FREE_LEAST;
+    double kept_free = fmin(free_share * fmax(limit, LIMIT_LEAST), FREE_MOST);
     return used + (double)reserved + kept_free - limit;
 }
 
@@ -135,35 +140,30 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     return true;
 }
 
-/* Bytes that records and other keys take, as far as they give way together. */
-typedef struct balance {
-    double records, others;
-} balance;
-
-static balance weigh(void) {
+static void weigh(void) {
     balance b = {(double)measure_records(), 0};
     double own = (double)ckv.config.maxmemory;
     bool own_limit_is_why = own > 0 && excess_of(b.records, own, FREE_SLOWLY, evict.reserved) > 0;
-    if (evict.server_limit > 0 && !own_limit_is_why && others_exist())
-        b.others = server_used() - b.records - (double)evict.startup_bytes;
+    if (evict.server_limit > 0 && !own_limit_is_why) b.others = others_bytes(ckv.ctx, &evict.how);
     /* Only what was freed lately is to count. */
     evict.freed_records /= 2;
     evict.freed_others /= 2;
-    return b;
+    evict.weights = b;
 }
 
-static bool turn_of_others(const balance *b) {
-    return (double)evict.freed_others * b->records < (double)evict.freed_records * b->others;
+static bool turn_of_others(void) {
+    return (double)evict.freed_others * evict.weights.records <
+           (double)evict.freed_records * evict.weights.others;
 }
 
 /* Frees so many bytes of data; stops at a time (monotonic, us; 0: never). What used memory says
  * meanwhile is no guide: what replicas and AOF will be told is waiting in it. Returns how many
  * records went. */
-static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, balance b) {
+static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
     double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
     while ((double)(evict.freed_records + evict.freed_others) < wanted) {
-        size_t freed = turn_of_others(&b) ? others_evict(ctx, &evict.how) : 0;
+        size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
         if (deadline_us && ckv_monotonic_us() >= deadline_us) break;
@@ -190,16 +190,15 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (ckv.config.maxmemory > 0) measure_records();
     double bytes = excess(FREE_SLOWLY, evict.reserved);
     if (bytes <= 0 || !may_evict(ctx)) return false;
-    make_room(ctx, bytes, deadline_us, weigh());
+    weigh();
+    make_room(ctx, bytes, deadline_us, true);
     return true;
 }
-
-static const balance records_only = {1, 0};
 
 uint64_t evict_now(RedisModuleCtx *ctx) {
     double bytes = excess(FREE_AT_ONCE, kept_for_others());
     if (!may_evict(ctx)) return 0;
-    return make_room(ctx, bytes < AT_ONCE ? bytes : AT_ONCE, 0, records_only);
+    return make_room(ctx, bytes < AT_ONCE ? bytes : AT_ONCE, 0, !evict.others_by_timer_only);
 }
 
 /* ---- reservations ---------------------------------------------------------------------------- */
@@ -273,8 +272,6 @@ static void configure(RedisModuleCtx *ctx) {
     RedisModuleServerInfoData *memory = RedisModule_GetServerInfo(ctx, "memory");
     int error;
     evict.server_limit = RedisModule_ServerInfoGetFieldUnsigned(memory, "maxmemory", &error);
-    evict.startup_bytes =
-        RedisModule_ServerInfoGetFieldUnsigned(memory, "used_memory_startup", &error);
     const char *policy = RedisModule_ServerInfoGetFieldC(memory, "maxmemory_policy");
     set_policy(policy ? policy : "noeviction");
     RedisModule_FreeServerInfo(ctx, memory);
@@ -283,7 +280,7 @@ static void configure(RedisModuleCtx *ctx) {
     ckv.codecs.count_uses = limited && evict.evicts && evict.how.order == MAP_EVICT_LEAST_USED;
     evict.exhausted_ms = 0;
     evict.refuses = false;
-    measure_records();
+    weigh();
     if (limited && !evict.filter) {
         evict.filter =
             RedisModule_RegisterCommandFilter(ctx, before_command, REDISMODULE_CMDFILTER_NOSELF);
@@ -297,11 +294,26 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     (void)e, (void)sub, (void)data;
     configure(ctx);
     /* Before the server does it, which would take maps. */
-    if (evict.filter && may_evict(ctx)) make_room(ctx, excess(FREE_AT_ONCE, 0), 0, records_only);
+    if (evict.filter && may_evict(ctx))
+        make_room(ctx, excess(FREE_AT_ONCE, 0), 0, !evict.others_by_timer_only);
+}
+
+/* Another module may call a command while it has a key open: then is no time to evict keys. */
+static void look_for_modules(RedisModuleCtx *ctx) {
+    RedisModuleCallReply *list = RedisModule_Call(ctx, "MODULE", "c", "LIST");
+    evict.others_by_timer_only = !list || RedisModule_CallReplyLength(list) > 1;
+    if (list) RedisModule_FreeCallReply(list);
+}
+
+static void on_module(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)e, (void)sub, (void)data;
+    look_for_modules(ctx);
 }
 
 void evict_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&evict.hand);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
+    look_for_modules(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
     configure(ctx);
 }

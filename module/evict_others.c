@@ -3,30 +3,33 @@
 
 #include "maps.h"
 
-#define CANDIDATES 5   /* the server's own maxmemory-samples */
-#define TRIES      100 /* before it is said that there is none: maps, or keys without an expiry */
+#define CANDIDATES     5 /* the server's own maxmemory-samples */
+#define AVERAGE_WEIGHT 0.05
+#define TRIES          100 /* before it is said that there is none: maps, or keys without an expiry */
 
 static int next_db;
+static double average; /* bytes of a key, of those drawn lately */
 
-static uint64_t others_in(RedisModuleCtx *ctx, int db) {
+static uint64_t count_in(RedisModuleCtx *ctx, int db) {
     RedisModule_SelectDb(ctx, db);
     uint64_t keys = RedisModule_DbSize(ctx), maps = maps_in_db(db);
     return keys > maps ? keys - maps : 0;
 }
 
-/* Selects the next database that holds any; false: none does. */
-static bool select_db(RedisModuleCtx *ctx) {
+static int count_dbs(RedisModuleCtx *ctx) {
     int dbs = 0;
     while (RedisModule_SelectDb(ctx, dbs) == REDISMODULE_OK) dbs++;
-    for (int i = 0; i < dbs; i++) {
-        next_db = (next_db + 1) % dbs;
-        if (others_in(ctx, next_db) > 0) return true;
-    }
-    return false;
+    return dbs;
 }
 
-bool others_exist(void) {
-    return select_db(ckv.ctx);
+/* Selects the next database that holds any; false: none does. */
+static bool select_db(RedisModuleCtx *ctx) {
+    int dbs = count_dbs(ctx);
+    for (int i = 0; i < dbs; i++) {
+        next_db = (next_db + 1) % dbs;
+        if (count_in(ctx, next_db) > 0) return true;
+    }
+    return false;
 }
 
 /* How soon the key is to go, the sooner the higher; false: it must not. */
@@ -77,7 +80,20 @@ static size_t memory_usage(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
         bytes = (size_t)RedisModule_CallReplyInteger(reply);
     if (reply) RedisModule_FreeCallReply(reply);
+    average += AVERAGE_WEIGHT * ((double)bytes - average);
     return bytes;
+}
+
+double others_bytes(RedisModuleCtx *ctx, const map_eviction *how) {
+    uint64_t count = 0;
+    int dbs = count_dbs(ctx);
+    for (int db = 0; db < dbs; db++) count += count_in(ctx, db);
+    if (count == 0 || !select_db(ctx)) return 0;
+    RedisModuleString *name = draw(ctx, how);
+    if (!name) return 0;
+    memory_usage(ctx, name);
+    RedisModule_FreeString(ctx, name);
+    return (double)count * average;
 }
 
 size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how) {

@@ -10,8 +10,9 @@
 #include "ckv.h"
 #include "core/map_evict.h"
 
-/* Whether there are keys that are not maps, in any database. */
-bool others_exist(void);
+/* Bytes of all keys that are not maps: their number, and what those take that are drawn now and
+ * then. 0 if there are none that may go. */
+double others_bytes(RedisModuleCtx *ctx, const map_eviction *how);
 
 /* Evicts one of them; returns the bytes that it took, 0 if none was found that may go. */
 size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how);
