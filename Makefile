@@ -176,6 +176,10 @@ bench-codec: build/bench-codec | setup-python ## bytes and speed of the codecs a
 	.venv/bin/python bench/codec/bench_codec.py --binary build/bench-codec \
 	    $(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le))
 
+bench-cache: build/ckv.so | setup-server setup-python ## expiry under load, hit rates, memory at maxmemory (SCALE=0.1 PARTS=hits)
+	.venv/bin/python bench/cache.py --redis-server $(REDIS_SERVER) $(if $(SCALE),--scale $(SCALE)) \
+	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt)))
+
 bench-scale: build/ckv.so build/bench-load | setup-server setup-python ## density, speed, pauses, churn by the number of records (N=10000000)
 	.venv/bin/python bench/scale.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
 	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt \
