@@ -29,28 +29,26 @@ void cron_reencode(void) {
     maps_cursor_start(&work.cursor);
 }
 
-/* Frees all codecs but one, which becomes the current one. */
-static void keep_codec(uint8_t place) {
-    ckv.codecs.current = place;
-    for (int i = 1; i < CODECS_MAX; i++)
-        if (ckv.codecs.place[i] && i != place) codecs_remove(&ckv.codecs, (uint8_t)i);
-}
-
 /* No page names an old codec any more: they can go. Unless there are values that no pass comes by,
  * on their way to or from the keyspace. */
 static void free_old_codecs(void) {
-    if (!work.failed && !maps_any_unlisted()) keep_codec(ckv.codecs.current);
+    if (work.failed || maps_any_unlisted()) return;
+    for (int i = 1; i < CODECS_MAX; i++)
+        if (ckv.codecs.place[i] && i != ckv.codecs.current) codecs_remove(&ckv.codecs, (uint8_t)i);
 }
 
-/* What an empty store holds on to is for data that may never come back. */
-static void free_codecs_of_empty_store(void) {
+/* What an empty store has learned is about data that may never come back. */
+static void clear_empty_store(void) {
     static int64_t empty_ms;
-    if (maps_any() || train_running() || ckv.codecs.current == CODEC_RAW) {
+    static bool used;
+    if (maps_any() || train_running()) {
+        used = true;
         empty_ms = 0;
     } else if (!empty_ms) {
         empty_ms = ckv_now_ms();
-    } else if (ckv_now_ms() - empty_ms >= EMPTY_MS) {
-        keep_codec(CODEC_RAW);
+    } else if (used && ckv_now_ms() - empty_ms >= EMPTY_MS) {
+        codecs_clear(&ckv.codecs);
+        used = false;
     }
 }
 
@@ -103,7 +101,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     deadline_us = ckv_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
     much_expires = expire_step(ctx, deadline_us);
     bool full = evict_step(ctx, ckv_monotonic_us() + SLICE_US);
-    free_codecs_of_empty_store();
+    clear_empty_store();
     codecs_trim(&ckv.codecs);
     feed_check(ctx);
     rates_tick();

@@ -36,7 +36,10 @@ static void expire_if_due(lookup *l) {
 
 /* Opened for writing even to read: a miss in reading would announce the map's own key. */
 static RedisModuleKey *open_map(RedisModuleCtx *ctx, uint32_t place) {
-    return RedisModule_OpenKey(ctx, places_name(place), REDISMODULE_READ | REDISMODULE_WRITE);
+    RedisModuleString *name = places_name(place);
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    RedisModule_FreeString(ctx, name);
+    return key;
 }
 
 /* The server is asked to carry out a command of ours, which goes no further than it must. */
@@ -57,7 +60,9 @@ static bool map_may_be_elsewhere(RedisModuleCtx *ctx, int db, uint32_t place) {
     if (RedisModule_GetContextFlags(ctx) & followed) return false;
     asking = true;
     RedisModule_SelectDb(ckv.ctx, db);
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEXISTS", "s", places_name(place));
+    RedisModuleString *name = places_name(place);
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEXISTS", "s", name);
+    RedisModule_FreeString(ckv.ctx, name);
     asking = false;
     if (reply) RedisModule_FreeCallReply(reply);
     return !reply && errno == EPERM;

@@ -16,8 +16,7 @@
  * keys that share a map gains nothing: within the map, the hash is keyed. */
 static const uint64_t partition_secret[2] = {0x636b762d70617274ULL, 0x6974696f6e2d6b31ULL};
 
-static RedisModuleString **names; /* by place, made when first needed */
-static uint32_t *tags;            /* of the slots; standalone, found when first needed */
+static uint32_t *tags; /* of the slots; standalone, found when first needed */
 static uint32_t layout;
 
 static void find_tags(void) {
@@ -29,7 +28,6 @@ void places_start(bool cluster) {
     if (cluster) find_tags();
     ckv.places = cluster ? SLOTS : (uint32_t)ckv.config.maps;
     layout = cluster ? PLACES_SLOTS : ckv.places;
-    names = RedisModule_Calloc(ckv.places, sizeof *names);
 }
 
 uint32_t places_layout(void) {
@@ -51,12 +49,9 @@ static size_t write_name(char *text, uint32_t of_layout, uint32_t place) {
 }
 
 RedisModuleString *places_name(uint32_t place) {
-    if (!names[place]) {
-        char text[NAME_MAX_LEN];
-        size_t len = write_name(text, layout, place);
-        names[place] = RedisModule_CreateString(NULL, text, len);
-    }
-    return names[place];
+    char text[NAME_MAX_LEN];
+    size_t len = write_name(text, layout, place);
+    return RedisModule_CreateString(NULL, text, len);
 }
 
 /* The place that a name stands for in a layout. "ckv:07" is not "ckv:7". */

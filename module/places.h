@@ -23,7 +23,7 @@ uint32_t places_layout(void);
 
 uint32_t places_of_key(const uint8_t *key, size_t len);
 
-/* The name of a place's map, kept for good. */
+/* The name of a place's map; the caller frees it. */
 RedisModuleString *places_name(uint32_t place);
 
 /* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */

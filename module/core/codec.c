@@ -83,6 +83,14 @@ void codecs_trim(codecs *all) {
     free_buffers(all, BUFFER_KEEP);
 }
 
+void codecs_clear(codecs *all) {
+    codecs cleared;
+    if (!codecs_init(&cleared, all->mem, all->zstd_level)) return;
+    cleared.count_uses = all->count_uses;
+    codecs_free(all);
+    *all = cleared;
+}
+
 uint32_t codecs_add(codecs *all, codec *c) {
     for (uint32_t i = 1; i < CODECS_MAX; i++) {
         if (all->place[i]) continue;

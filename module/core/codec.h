@@ -117,6 +117,8 @@ bool codec_is_giant(const void *src, size_t n);
 
 /* Gives back the room that giants took in the table's buffers. */
 void codecs_trim(codecs *all);
+/* Of an empty store: frees everything that has been learned and kept for work to come. */
+void codecs_clear(codecs *all);
 
 /* Decodes a value. The bytes are src's own or the table's, good until the next decoding.
  * NULL: out of memory, or no encoding. */
