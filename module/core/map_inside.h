@@ -26,11 +26,6 @@ static inline uint32_t map_index(uint64_t hash, uint32_t buckets) {
     return index < buckets ? index : (uint32_t)hash & (top - 1);
 }
 
-static inline void map_get_expiry(const page *p, uint32_t slot, map_record *r) {
-    r->code = page_code(p, slot);
-    r->base = page_base(p);
-}
-
 /* The key as the codec of a page encodes it. */
 const page_key *map_encoded_key(const map *m, map_key *k, uint8_t place);
 

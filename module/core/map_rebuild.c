@@ -58,15 +58,20 @@ static void set_suffix(map_key *k, uint8_t suffix) {
 }
 
 /* The record of a slot as it will be written. False: out of memory or damaged. */
-static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_record *r) {
-    large *l = page_large(p, slot);
-    *r = (map_record){.large = l, .uses = page_uses(p, slot)};
-    map_get_expiry(p, slot, r);
-    if (!l) r->value = page_value(p, slot, &r->value_len);
+static bool record_of_slot(map *m, const page_walk *at, map_key *k, map_record *r) {
+    const page *p = at->p;
+    uint32_t key_bytes = page_is_member(at->tag) ? 0 : 1u + at->payload[0];
+    large *l = page_large(p, at->slot);
+    *r = (map_record){.value = at->payload + key_bytes,
+                      .value_len = at->len - key_bytes,
+                      .large = l,
+                      .code = at->code,
+                      .base = page_base(p),
+                      .uses = page_uses(p, at->slot)};
     if (p->codec == m->codecs->current) return true;
     if (l && codec_is_giant(large_value(l), l->value_len)) return true;
 
-    map_pos pos = {.p = p, .slot = slot};
+    map_pos pos = {.p = at->p, .slot = at->slot};
     size_t len;
     codec_value encoded;
     const uint8_t *value = map_value(m, &pos, &len);
@@ -79,13 +84,13 @@ static bool record_of_slot(map *m, page *p, uint32_t slot, map_key *k, map_recor
     return r->large != NULL;
 }
 
-static bool pour_record(pouring *to, page *p, uint32_t slot, map_key *k) {
+static bool pour_record(pouring *to, const page_walk *at, map_key *k) {
     map_record r;
-    if (!record_of_slot(to->m, p, slot, k, &r)) return false;
+    if (!record_of_slot(to->m, at, k, &r)) return false;
     /* A record that belongs to neither (its key is damaged) goes to the first. */
     int side = to->index[0] != to->index[1] && map_index(k->hash, to->buckets) == to->index[1];
     if (map_place(to->m, &to->out[side], k, &r, NULL)) return true;
-    if (r.large && r.large != page_large(p, slot)) to->m->codecs->mem->free(r.large);
+    if (r.large && r.large != page_large(at->p, at->slot)) to->m->codecs->mem->free(r.large);
     return false;
 }
 
@@ -94,20 +99,19 @@ static bool pour_page(pouring *to, page *p) {
     size_t stem_len = 0, len;
     map_key k;
     page_rebase(p, to->now_ticks);
-    for (uint32_t slot = 0; slot < p->slots; slot++) {
-        uint8_t tag = page_tags(p)[slot];
-        large *l = page_large(p, slot);
+    for (page_walk at = page_walk_start(p); page_walk_next(&at);) {
+        large *l = page_large(p, at.slot);
         if (l) {
             map_key_init(to->m, &k, l->bytes, l->key_len);
         } else {
-            if (!map_read_key(to->m, p, slot, bytes, &stem_len, &len)) return false;
-            if (page_is_member(tag))
-                set_suffix(&k, tag);
+            if (!map_read_key(to->m, p, at.slot, bytes, &stem_len, &len)) return false;
+            if (page_is_member(at.tag))
+                set_suffix(&k, at.tag);
             else
-                key_of_slot(to->m, p, slot, bytes, stem_len, &k);
-            if (page_is_head(tag)) continue;
+                key_of_slot(to->m, p, at.slot, bytes, stem_len, &k);
+            if (page_is_head(at.tag)) continue;
         }
-        if (!pour_record(to, p, slot, &k)) return false;
+        if (!pour_record(to, &at, &k)) return false;
     }
     return true;
 }
@@ -238,7 +242,7 @@ static void merge(map *m, uint64_t now_ticks) {
     if (rebuild(m, into, last, into, into, last, now_ticks)) drop_last_bucket(m);
 }
 
-/* Whether a bucket's pages hold so much less than they could that rewriting it pays: an eighth
+/* Whether a bucket's pages hold so much less than they could that rewriting it pays: a sixth
  * of what they hold, and more than half a record a page, which is never to be had. */
 static bool wasteful(bucket *b) {
     uint32_t n;
@@ -249,7 +253,7 @@ static bool wasteful(bucket *b) {
         cap += pages[i]->cap;
         slots += pages[i]->slots;
     }
-    return n > 1 && cap - used > used / 8 + n * used / slots;
+    return n > 1 && cap - used > used / 6 + n * used / slots;
 }
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {

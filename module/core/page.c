@@ -181,6 +181,23 @@ uint32_t page_group_end(const page *p, uint32_t head) {
     return end;
 }
 
+page_walk page_walk_start(page *p) {
+    return (page_walk){.p = p, .payload = block_end(p)};
+}
+
+bool page_walk_next(page_walk *w) {
+    const page *p = w->p;
+    if (w->next == p->slots) return false;
+    w->slot = w->next++;
+    w->tag = page_tags(p)[w->slot];
+    w->len = page_len(p, w->slot);
+    w->payload -= w->len;
+    w->code = EXPIRY_NONE;
+    if (p->flags & PAGE_EXPIRY && !page_is_head(w->tag))
+        memcpy(&w->code, codes(p) + 2 * w->records++, 2);
+    return true;
+}
+
 /* ---- growing the arrays ---------------------------------------------------------------------- */
 
 uint32_t page_expiry_growth(const page *p, uint16_t code) {

@@ -118,6 +118,22 @@ void page_init(page *p, size_t cap, uint8_t codec);
 uint32_t page_len(const page *p, uint32_t slot);
 uint8_t *page_payload(const page *p, uint32_t slot);
 
+/* A way over all slots of a page that stays as it is. What the functions here find by counting from
+ * the first slot is at hand. */
+typedef struct page_walk {
+    page *p;
+    uint32_t slot; /* from here on: of the slot that the way has come to */
+    uint8_t tag;
+    uint16_t code; /* EXPIRY_NONE for a head */
+    uint32_t len;
+    const uint8_t *payload;
+    uint32_t next, records;
+} page_walk;
+
+page_walk page_walk_start(page *p);
+/* False at the end. */
+bool page_walk_next(page_walk *w);
+
 /* The encoded value of a record that is not large. */
 const uint8_t *page_value(const page *p, uint32_t slot, uint32_t *len);
 
