@@ -4,7 +4,7 @@
 
 #include "ckv.h"
 
-#define REMOVALS_MAX 64 /* in one command to replicas and AOF */
+#define REMOVALS_MAX 128 /* in one command to replicas and AOF */
 
 typedef struct removals {
     RedisModuleString *keys[REMOVALS_MAX];

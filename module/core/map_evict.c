@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define SHARE 16 /* one in so many records of a bucket goes at a time */
+#define SHARE 4 /* one in so many records of a bucket goes at a time */
 
 #define LATELY          64 /* calls, of which `scarcity` knows */
 #define NOTHING         0.9
@@ -122,7 +122,7 @@ static bool learn(map_eviction *how, bool few) {
         how->horizon_ms *= HORIZON_NEARER;
     if (how->horizon_ms < HORIZON_MS) how->horizon_ms = HORIZON_MS;
     if (how->horizon_ms > (double)EXPIRY_TTL_MAX_MS) how->horizon_ms = (double)EXPIRY_TTL_MAX_MS;
-    /* A sixteenth goes at a time, so that a bucket is to age once in sixteen times: unless there is
+    /* A quarter goes at a time, so that a bucket is to age once in four times: unless there is
      * nothing to take anywhere. */
     return few && (now_and_then || how->scarcity > NOTHING);
 }
