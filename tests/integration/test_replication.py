@@ -1,0 +1,152 @@
+"""Replicas follow under load: full and partial resynchronization, chains, failover, and nobody's own clock."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from helpers import load, texts, wait_for
+from traffic import Traffic, assert_same_records
+
+LOAD_SECONDS = 1.0
+
+
+def replica_of(own_server, server, **config):
+    config = {name.replace("_", "-"): value for name, value in config.items()}
+    return own_server({"replicaof": f"127.0.0.1 {server.port}", **config})
+
+
+def linked(r):
+    return r.info("replication")["master_link_status"] == "up"
+
+
+def in_step(primary, *replicas):
+    """All writes have arrived. What expires from now on is the primary's to say, so nothing does."""
+    primary.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+    offset = primary.info("replication")["master_repl_offset"]
+    for r in replicas:
+        wait_for(lambda r=r: r.info("replication")["slave_repl_offset"] >= offset, what="the replica's offset")
+
+
+def check_equal(primary, *replicas):
+    in_step(primary, *replicas)
+    for r in replicas:
+        assert_same_records(primary, r)
+        assert r.execute_command("DEBUG", "DIGEST") == primary.execute_command("DEBUG", "DIGEST")
+    primary.execute_command("CLIENT", "UNPAUSE")
+
+
+@pytest.mark.parametrize("diskless_load", ["disabled", "swapdb", "on-empty-db"])
+@pytest.mark.parametrize("diskless_sync", ["yes", "no"])
+def test_full_resync_under_load(own_server, diskless_sync, diskless_load):
+    server = own_server({"repl-diskless-sync": diskless_sync})
+    with server.client() as r:
+        load(r, texts(20_000), ttl=5000, key=b"old:%d")
+        with Traffic(server) as traffic:
+            replica = replica_of(own_server, server, repl_diskless_load=diskless_load)
+            with replica.client() as q:
+                wait_for(lambda: linked(q))
+                time.sleep(LOAD_SECONDS)
+        assert traffic.count > 1000
+        with replica.client() as q:
+            check_equal(r, q)
+            # And over what it has: records of another time go.
+            q.execute_command("REPLICAOF", "NO", "ONE")
+            q.execute_command("CSET", "stray", "v")
+            q.execute_command("REPLICAOF", "127.0.0.1", server.port)
+            wait_for(lambda: linked(q) and q.execute_command("CEXISTS", "stray") == 0)
+            check_equal(r, q)
+
+
+def test_partial_resync_after_a_cut(own_server):
+    server = own_server({"repl-backlog-size": "64mb"})
+    replica = replica_of(own_server, server)
+    with server.client() as r, replica.client() as q:
+        wait_for(lambda: linked(q))
+        with Traffic(server):
+            for cuts in range(1, 4):
+                time.sleep(0.3)
+                r.execute_command("CLIENT", "KILL", "TYPE", "replica")
+                wait_for(lambda cuts=cuts: r.info("stats")["sync_partial_ok"] >= cuts and linked(q))
+        check_equal(r, q)
+
+
+def test_a_replica_of_a_replica(own_server):
+    server = own_server()
+    first = replica_of(own_server, server)
+    second = replica_of(own_server, first)
+    with server.client() as r, first.client() as q, second.client() as s:
+        wait_for(lambda: linked(q) and linked(s))
+        with Traffic(server):
+            time.sleep(LOAD_SECONDS)
+        check_equal(r, q, s)
+
+
+def test_failover_under_load(own_server):
+    server = own_server()
+    replica = replica_of(own_server, server)
+    with server.client() as r, replica.client() as q:
+        wait_for(lambda: linked(q))
+        with Traffic(server):
+            time.sleep(LOAD_SECONDS)
+            r.execute_command("FAILOVER")
+            wait_for(lambda: q.info("replication")["role"] == "master")
+        with Traffic(replica):
+            wait_for(lambda: linked(r))
+            time.sleep(LOAD_SECONDS)
+        check_equal(q, r)
+
+
+def test_a_replica_takes_over_when_the_primary_dies(own_server):
+    server = own_server()
+    replica = replica_of(own_server, server)
+    with replica.client() as q:
+        wait_for(lambda: linked(q))
+        with Traffic(server):
+            time.sleep(LOAD_SECONDS)
+            server.kill()
+        q.execute_command("REPLICAOF", "NO", "ONE")
+        with Traffic(replica) as traffic:
+            time.sleep(LOAD_SECONDS)
+        assert traffic.count > 1000
+        server.start()
+        with server.client() as r:
+            r.execute_command("REPLICAOF", "127.0.0.1", replica.port)
+            wait_for(lambda: linked(r))
+            check_equal(q, r)
+
+
+def test_a_replica_does_not_delete_by_its_own_clock(own_server):
+    server = own_server()
+    replica = replica_of(own_server, server)
+    with server.client() as r, replica.client() as q:
+        wait_for(lambda: linked(q))
+        for i in range(100):
+            r.execute_command("CSET", f"KEY:{i}", "v", "PX", 300)
+        assert r.execute_command("WAIT", 1, 10_000) == 1
+        os.kill(server.process.pid, signal.SIGSTOP)
+        try:
+            time.sleep(1)
+            assert q.execute_command("CDBSIZE") == 100
+            assert q.execute_command("CMGET", *[f"KEY:{i}" for i in range(100)]) == [None] * 100
+            assert q.execute_command("CEXISTS", "KEY:1") == 0 and q.execute_command("CTTL", "KEY:1") == -2
+            assert q.execute_command("CSCAN", "0", "COUNT", 1000) == [b"0", []]
+            assert q.execute_command("CDBSIZE") == 100
+        finally:
+            os.kill(server.process.pid, signal.SIGCONT)
+        wait_for(lambda: q.execute_command("CDBSIZE") == 0)
+
+
+@pytest.mark.slow
+def test_full_resync_of_a_million_records_under_load(own_server):
+    server = own_server()
+    with server.client() as r:
+        load(r, texts(1_000_000), ttl=50_000, key=b"old:%d", batch=2000)
+        with Traffic(server, keys=100_000):
+            replica = replica_of(own_server, server)
+            with replica.client() as q:
+                wait_for(lambda: linked(q), timeout=120)
+        with replica.client() as q:
+            check_equal(r, q)
+            assert q.execute_command("CDBSIZE") > 1_000_000
