@@ -89,7 +89,7 @@ def records(r, batch=2000):
             for key in keys:
                 pipe.execute_command("CPEXPIRETIME", key)
             values, *times = pipe.execute()
-            found.update({k: (v, t) for k, v, t in zip(keys, values, times) if v is not None})
+            found.update({k: (v, t) for k, v, t in zip(keys, values, times) if v is not None and t != -2})
         if cursor == b"0":
             return found
 
