@@ -1,0 +1,271 @@
+"""MULTI and WATCH, scripts and functions, paused clients, a full server: as with strings."""
+
+import threading
+import time
+
+import pytest
+
+from helpers import is_error, map_keys, reply, wait_for
+
+# What changes a record that exists, and what comes of it does not matter here.
+WRITES = [
+    ("CSET", "k", "new"),
+    ("CSET", "k", "new", "XX"),
+    ("CMSET", "k", "new"),
+    ("CMSETEX", 1, "k", "new", "EX", 100),
+    ("CGETSET", "k", "new"),
+    ("CSETEX", "k", 100, "new"),
+    ("CPSETEX", "k", 100_000, "new"),
+    ("CAPPEND", "k", "x"),
+    ("CSETRANGE", "k", 0, "x"),
+    ("CINCR", "k"),
+    ("CINCRBYFLOAT", "k", "1.5"),
+    ("CGETDEL", "k"),
+    ("CGETEX", "k", "EX", 100),
+    ("CEXPIRE", "k", 100),
+    ("CPERSIST", "k"),
+    ("CDEL", "k"),
+    ("CUNLINK", "k"),
+    ("CDELEX", "k", "IFEQ", "7"),
+]
+READS = [("CGET", "k"), ("CMGET", "k"), ("CEXISTS", "k"), ("CTTL", "k"), ("CSTRLEN", "k"), ("CGETRANGE", "k", 0, 1),
+         ("CSCAN", "0"), ("CKEYS", "*"), ("CDBSIZE",)]
+
+
+@pytest.fixture
+def other(shared):
+    with shared.client() as client:
+        yield client
+
+
+def watched(r):
+    """WATCH k, as it is: 7, to expire."""
+    r.execute_command("CSET", "k", "7", "EX", 1000)
+    r.execute_command("WATCH", "k")
+    r.execute_command("MULTI")
+    assert r.execute_command("CGET", "k") == b"QUEUED"
+
+
+def test_exec_runs_all_or_nothing_is_queued_wrong(r):
+    r.execute_command("MULTI")
+    for command in [("CSET", "a", "1"), ("CINCR", "a"), ("CMGET", "a", "b")]:
+        assert r.execute_command(*command) == b"QUEUED"
+    assert r.execute_command("EXEC") == [b"OK", 2, [b"2", None]]
+    r.execute_command("MULTI")
+    assert is_error(reply(r, "CSET", "a"), "wrong number of arguments")
+    assert is_error(reply(r, "EXEC"), "Transaction discarded")
+    r.execute_command("MULTI")
+    r.execute_command("CSET", "a", "3")
+    assert r.execute_command("DISCARD") == b"OK" and r.execute_command("CGET", "a") == b"2"
+
+
+@pytest.mark.parametrize("command", WRITES, ids=lambda c: " ".join(map(str, c)))
+def test_watch_sees_every_write(r, other, command):
+    watched(r)
+    other.execute_command(*command)
+    assert r.execute_command("EXEC") is None
+
+
+@pytest.mark.parametrize("command", READS, ids=lambda c: c[0])
+def test_watch_does_not_mind_reads(r, other, command):
+    watched(r)
+    other.execute_command(*command)
+    assert r.execute_command("EXEC") == [b"7"]
+
+
+def test_watch_does_not_see_a_flush(r, other):
+    """The server asks which of the watched names are keys, and a record's is none: see docs/commands.md."""
+    watched(r)
+    other.execute_command("FLUSHALL")
+    assert r.execute_command("EXEC") == [None]
+
+
+def test_watch_does_not_mind_neighbours(r, other):
+    r.execute_command("CSET", "KEY:1000", "v")
+    r.execute_command("WATCH", "KEY:1000", "KEY:1001")
+    for i in range(1002, 1100):
+        other.execute_command("CSET", f"KEY:{i}", "v" * i)
+    other.execute_command("CDEL", "KEY:1050")
+    r.execute_command("MULTI")
+    r.execute_command("CGET", "KEY:1000")
+    assert r.execute_command("EXEC") == [b"v"]
+    r.execute_command("WATCH", "KEY:1001")
+    other.execute_command("CSET", "KEY:1001", "made")
+    r.execute_command("MULTI")
+    assert r.execute_command("EXEC") is None
+
+
+# --- scripts ---
+
+
+def test_scripts(r):
+    script = """
+        redis.call('CSET', KEYS[1], ARGV[1], 'EX', 100)
+        local missing = redis.call('CGET', 'none')
+        local bad = redis.pcall('CINCR', KEYS[1])
+        return {redis.call('CGET', KEYS[1]), tostring(missing), bad['err'], redis.call('CTTL', KEYS[1])}
+    """
+    value, missing, error, ttl = r.execute_command("EVAL", script, 1, "k", "text")
+    assert value == b"text" and missing == b"false" and b"not an integer" in error and ttl == 100
+    assert is_error(reply(r, "EVAL", "return redis.call('CINCR', KEYS[1])", 1, "k"), "not an integer")
+
+
+def test_read_only_scripts(r):
+    r.execute_command("CSET", "k", "v")
+    for read in ["CGET", "CMGET", "CEXISTS", "CTTL", "CSTRLEN"]:
+        r.execute_command("EVAL_RO", f"return redis.call('{read}', KEYS[1])", 1, "k")
+    for write in ["'CSET', KEYS[1], 'x'", "'CDEL', KEYS[1]", "'CGETDEL', KEYS[1]", "'CEXPIRE', KEYS[1], 1"]:
+        assert is_error(reply(r, "EVAL_RO", f"return redis.call({write})", 1, "k"), "Write commands are not allowed")
+        script = f"#!lua flags=no-writes\nreturn redis.call({write})"
+        assert is_error(reply(r, "EVAL", script, 1, "k"), "Write commands are not allowed")
+    assert r.execute_command("CGET", "k") == b"v"
+
+
+def test_functions(r):
+    library = """#!lua name=mylib
+        redis.register_function('put', function(keys, args) return redis.call('CSET', keys[1], args[1]) end)
+        redis.register_function{function_name='get', flags={'no-writes'},
+                                callback=function(keys) return redis.call('CGET', keys[1]) end}
+    """
+    r.execute_command("FUNCTION", "LOAD", "REPLACE", library)
+    assert r.execute_command("FCALL", "put", 1, "k", "v") == b"OK"
+    assert r.execute_command("FCALL_RO", "get", 1, "k") == b"v"
+    assert is_error(reply(r, "FCALL_RO", "put", 1, "k", "w"))
+    r.execute_command("FUNCTION", "FLUSH")
+
+
+def test_a_scripts_effects_are_replicated(own_server):
+    server = own_server()
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
+    with server.client() as r, replica.client() as q:
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        r.execute_command("EVAL", "redis.call('CSET', KEYS[1], math.random(), 'PX', 50000)", 1, "k")
+        r.execute_command("EVAL", "redis.call('CINCR', 'n') redis.call('CAPPEND', 'a', 'x') redis.call('SET', 's', 1)", 0)
+        assert r.execute_command("WAIT", 1, 10_000) == 1
+        for command in [("CGET", "k"), ("CGET", "n"), ("CGET", "a"), ("GET", "s")]:
+            assert q.execute_command(*command) == r.execute_command(*command) is not None
+        assert abs(q.execute_command("CPEXPIRETIME", "k") - r.execute_command("CPEXPIRETIME", "k")) <= 52
+
+
+# --- paused clients ---
+
+
+def test_pause_holds_writes_and_not_reads(r, other, shared):
+    r.execute_command("CSET", "k", "old")
+    r.execute_command("CSET", "due", "v", "PX", 100)
+    r.execute_command("CLIENT", "PAUSE", 10_000, "WRITE")
+    done = threading.Event()
+
+    def write():
+        with shared.client() as w:
+            w.execute_command("CSET", "k", "new")
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    time.sleep(0.4)
+    assert not done.is_set() and other.execute_command("CGET", "k") == b"old"
+    # It has expired, and stays where it is.
+    assert other.execute_command("CGET", "due") is None and other.execute_command("CDBSIZE") == 2
+    other.execute_command("CLIENT", "UNPAUSE")
+    assert done.wait(10)
+    writer.join()
+    assert r.execute_command("CGET", "k") == b"new"
+    wait_for(lambda: other.execute_command("CDBSIZE") == 1)
+
+
+# --- a full server ---
+
+
+def test_out_of_memory(r):
+    r.execute_command("CSET", "k", "7")
+    r.set("native", "7")
+    try:
+        r.config_set("maxmemory-policy", "noeviction")
+        r.config_set("maxmemory", 1)
+        expected = str(reply(r, "SET", "native", "8"))
+        assert "OOM" in expected or "used memory > 'maxmemory'" in expected
+        flags = {}
+        for command in WRITES:
+            flags[command[0]] = b"denyoom" in r.execute_command("COMMAND", "INFO", command[0])[0][2]
+            if flags[command[0]]:
+                assert str(reply(r, *command)) == expected, command
+                assert r.execute_command("CGET", "k") == b"7"
+        assert {c for c, denied in flags.items() if not denied} == {"CGETDEL", "CGETEX", "CEXPIRE", "CPERSIST", "CDEL",
+                                                                    "CUNLINK", "CDELEX"}
+        assert r.execute_command("CEXPIRE", "k", 100) == 1 and r.execute_command("CTTL", "k") == 100
+        assert r.execute_command("CGETDEL", "k") == b"7"
+    finally:
+        r.config_set("maxmemory", 0)
+
+
+# --- client-side caching ---
+
+
+@pytest.fixture
+def tracking(shared):
+    """A RESP3 client that tracks, and the function that waits for its next invalidation."""
+    with shared.socket() as s:
+        f = s.makefile("rb")
+
+        def read():
+            line = f.readline()
+            kind, rest = line[:1], line[1:-2]
+            if kind in b"*>%~":
+                return [read() for _ in range(int(rest) * (2 if kind == b"%" else 1))]
+            if kind == b"$":
+                return f.read(int(rest) + 2)[:-2]
+            return None if kind == b"_" else rest
+
+        def call(*words):
+            s.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+            return read()
+
+        def invalidated(timeout=5):
+            s.settimeout(timeout)
+            try:
+                name, keys = read()
+            except TimeoutError:
+                return None
+            finally:
+                s.settimeout(30)
+            assert name == b"invalidate"
+            return keys
+
+        call(b"HELLO", b"3")
+        yield call, invalidated
+
+
+def test_tracking_invalidates_by_the_records_key(tracking, r):
+    call, invalidated = tracking
+    call(b"CLIENT", b"TRACKING", b"on")
+    for command in [c for c in WRITES]:
+        r.execute_command("CSET", "k", "7", "EX", 1000)
+        call(b"CGET", b"k")
+        r.execute_command(*command)
+        assert invalidated() == [b"k"], command
+    r.execute_command("CSET", "due", "v", "PX", 100)
+    call(b"CGET", b"due")
+    assert invalidated() == [b"due"]
+    call(b"CGET", b"none")
+    r.execute_command("CSET", "none", "v")
+    assert invalidated() == [b"none"]
+    call(b"CGET", b"none")
+    r.execute_command("FLUSHALL")
+    assert invalidated() is None
+
+
+def test_tracking_broadcasts_no_names_of_maps(tracking, r):
+    call, invalidated = tracking
+    call(b"CLIENT", b"TRACKING", b"on", b"BCAST")
+    r.execute_command("CSET", "KEY:1", "v")
+    assert invalidated() == [b"KEY:1"]
+    r.execute_command("CDEL", "KEY:1")  # and with it its map
+    assert invalidated() == [b"KEY:1"]
+    r.execute_command("CSET", "KEY:2", "v", "PX", 50)
+    assert invalidated() == [b"KEY:2"] and invalidated() == [b"KEY:2"]
+    assert map_keys(r) == []
+    call(b"CSET", b"KEY:3", b"v")
+    assert invalidated() == [b"KEY:3"]
+
+
