@@ -295,7 +295,7 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     configure(ctx);
     /* Before the server does it, which would take maps. */
     if (evict.filter && may_evict(ctx))
-        make_room(ctx, excess(FREE_AT_ONCE, 0), 0, !evict.others_by_timer_only);
+        make_room(ctx, excess(FREE_SLOWLY, 0), 0, !evict.others_by_timer_only);
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
