@@ -188,8 +188,9 @@ def hits(options, values):
             with limited(options, policy, limit) as server, Client(server.port) as client:
                 same_memory = run_cache(client, reads, values, "CMGET", "CMSET")
                 held_ckv = client.call("CDBSIZE")
-            # As many records as Redis held: what is left of the memory when the records take their share.
-            small = before + (limit - before) * held // held_ckv
+                taken = int(client.info("memory")["used_memory"])
+            # As many records as Redis held, or half of all that are read.
+            small = before + (taken - before) * min(held, held_ckv // 2) // held_ckv
             with limited(options, policy, small) as server, Client(server.port) as client:
                 same_records = run_cache(client, reads, values, "CMGET", "CMSET")
                 held_small = client.call("CDBSIZE")
@@ -263,7 +264,7 @@ def main():
     for part in options.parts.split(","):
         result[part] = known[part](options, values)
     result["about"] = {"date": str(date.today()), "data": name, "scale": options.scale, "machine": platform.machine(),
-                       "command": "cache.py " + " ".join(sys.argv[1:])}
+                       "command": "make bench-cache"}
     with open(RESULT, "w") as f:
         json.dump(result, f, indent=1)
 

@@ -130,7 +130,32 @@ def uuid(report):
          "records loaded per second"], rows)
 
 
-PARTS = {"cache": cache, "latency": latency, "uuid": uuid}
+def cache_duty(report):
+    e, h, about = report["expiry"], report["hits"], report["about"]
+    samples = [[f"{second:.0f}", f"{stored:,}", f"{share:.1%}"] for second, stored, share in e["samples"][2::3]]
+    hits = [[str(r["alpha"]), r["policy"], f"{r['strings']:.2%}", f"{r['strings_records']:,}", f"{r['ckv']:.2%}",
+             f"{r['ckv_records']:,}", f"{r['ckv_equal']:.2%}", f"{r['exact_lru']:.2%}", f"{r['ckv_equal_records']:,}"]
+            for r in h["runs"]]
+    limits = [[r["policy"] + (" with strings" if r["others"] else ""), f"{r['writes']:,}", f"{r['highest']:.1%}",
+               str(r["evicted_by_server"]), f"{r['kept_records']:.1%}",
+               f"{r['kept_strings']:.1%}" if r["others"] else ""] for r in report["limit"]]
+    return "\n\n".join([
+        f"`{about['command']}`, {about['date']}; values of {about['data']}.",
+        f"{e['records']:,} records with TTLs of 1-60 s, written in {e['seconds']} s. At most {e['worst_expired_share']:.1%} of "
+        f"the stored ones had expired; {e['returned_expired']} expired ones were returned. When all were gone the server took "
+        f"{e['bytes_after']:,} bytes, {e['bytes_after'] / e['empty_bytes'] - 1:+.1%} of what it took empty. "
+        f"Active expiry took {e['expire_seconds']:.0f} s of CPU.",
+        table(["after s", "stored", "expired"], samples),
+        f"Hit rates: reads of {h['keys']:,} keys by Zipf's law, what is missing is written back; maxmemory "
+        f"{h['maxmemory'] >> 20} MB, which holds a tenth of the keys as strings. Then ckv in less memory, so that it holds about "
+        "as many records as strings did, beside an exact LRU list of as many. (With alpha 1.1 all that is ever read fits.)",
+        table(["alpha", "policy", "strings", "records", "ckv", "records", "ckv in less", "exact LRU", "records"], hits),
+        "Writes of mixed sizes at maxmemory, and how much of what was written is left:",
+        table(["policy", "writes", "most used_memory / maxmemory", "keys evicted by the server", "records left",
+               "strings left"], limits)])
+
+
+PARTS = {"cache": cache, "latency": latency, "uuid": uuid, "cache_duty": cache_duty}
 
 
 def main():
