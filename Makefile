@@ -53,7 +53,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test test-long unit fuzz fuzz-short integration soak coverage lint format \
+.PHONY: all help setup demo test test-aof test-replica test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-scale bench-layout bench bench-full servers test-servers clean distclean \
         setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench
@@ -220,6 +220,9 @@ $(BENCH_C:%.c=build/release/%.o): | setup-bench
 
 servers: ## build the servers that `make test-servers` tests with, under build/servers
 	@for server in $(SERVERS); do scripts/build_server.sh $$server || exit 1; done
+
+test-aof test-replica: test-%: build/ckv.so | setup-server setup-python ## the integration tests, reloaded from an AOF or compared with a replica after each
+	.venv/bin/python -m pytest tests/integration --topology $* --no-slow $(PYTEST_ARGS)
 
 test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers
 	@for server in $(SERVERS); do \

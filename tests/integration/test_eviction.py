@@ -156,7 +156,7 @@ def test_evictions_are_announced_and_replicated(r, own_server, limited):
     assert len(heard) == count > 1000
     assert all(key.startswith(b"KEY:") for key in heard)
     r.config_set("notify-keyspace-events", "")
-    assert r.execute_command("WAIT", 1, 10_000) == 1
+    assert r.execute_command("WAIT", 1, 10_000) >= 1
     assert replica.execute_command("CDBSIZE") == r.execute_command("CDBSIZE")
     assert evicted(r)[1:] == before[1:]
     assert evicted(replica) == (0, 0, 0)
