@@ -122,12 +122,14 @@ def test_a_replica_does_not_delete_by_its_own_clock(own_server):
     replica = replica_of(own_server, server)
     with server.client() as r, replica.client() as q:
         wait_for(lambda: linked(q))
+        pipe = r.pipeline(transaction=False)
         for i in range(100):
-            r.execute_command("CSET", f"KEY:{i}", "v", "PX", 300)
+            pipe.execute_command("CSET", f"KEY:{i}", "v", "PX", 1500)
+        pipe.execute()
         assert r.execute_command("WAIT", 1, 10_000) == 1
         os.kill(server.process.pid, signal.SIGSTOP)
         try:
-            time.sleep(1)
+            time.sleep(2)
             assert q.execute_command("CDBSIZE") == 100
             assert q.execute_command("CMGET", *[f"KEY:{i}" for i in range(100)]) == [None] * 100
             assert q.execute_command("CEXISTS", "KEY:1") == 0 and q.execute_command("CTTL", "KEY:1") == -2
