@@ -294,8 +294,8 @@ static void set_uses(page *p, uint32_t slot, uint8_t uses) {
     page_set_uses(p, slot, uses);
 }
 
-/* Puts the record into a page that has room for it. */
-static void put_into(page *p, const page_key *k, const map_record *r, shape s, int head) {
+/* Puts the record into a page that has room for it. Returns its slot. */
+static uint32_t put_into(page *p, const page_key *k, const map_record *r, shape s, int head) {
     if (!expiry_fits(r->code, r->base, page_base(p)) && p->flags & PAGE_EXPIRY)
         page_rebase(p, r->base);
     uint32_t at = p->slots;
@@ -309,9 +309,11 @@ static void put_into(page *p, const page_key *k, const map_record *r, shape s, i
     if (r->large) p->flags |= PAGE_LARGES;
     fill_payload(page_insert(p, at, s.tag, s.len, r->code, r->base), k, r, s.member);
     set_uses(p, at, r->uses);
+    return at;
 }
 
-bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid) {
+page **map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid,
+                 uint32_t *slot) {
     const page_key *pk = map_encoded_key(m, k, m->codecs->current);
     shape s = shape_of(pk, r);
     uint32_t n, grown = 0;
@@ -332,12 +334,20 @@ bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *a
         page empty = {.used = PAGE_HEADER_BYTES, .flags = new_page_flags(m)};
         grown = growth(&empty, pk, r, s, -1);
         at = add_page(m, b, grown);
-        if (!at) return false;
+        if (!at) return NULL;
     } else if (!make_room(m, at, (int)grown)) {
-        return false;
+        return NULL;
     }
-    put_into(*at, pk, r, s, head);
-    return true;
+    *slot = put_into(*at, pk, r, s, head);
+    return at;
+}
+
+uint32_t map_place_behind(map *m, page **at, uint32_t slot, const page *from, uint32_t first,
+                          uint32_t count) {
+    uint32_t grown, fitting = page_run_fitting(*at, from, first, count, &grown);
+    if (fitting == 0 || !make_room(m, at, (int)grown)) return 0;
+    page_insert_run(*at, slot + 1, from, first, fitting);
+    return fitting;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -433,7 +443,8 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     map_totals before = m->totals;
     if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
     if (!pos || !overwrite(m, pk, pos, &r)) {
-        if (!map_place(m, b, k, &r, pos ? pos->p : NULL)) {
+        uint32_t slot;
+        if (!map_place(m, b, k, &r, pos ? pos->p : NULL, &slot)) {
             if (r.large) m->codecs->mem->free(r.large);
             m->totals = before;
             return false;

@@ -41,9 +41,15 @@ uint32_t map_page_cap(uint32_t bytes);
 /* Room in the directory for one more bucket, an empty one. False: out of memory. */
 bool map_add_bucket(map *m);
 
-/* Puts a record that is not there yet into a page of a bucket, one other than `avoid`.
- * False: out of memory. */
-bool map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid);
+/* Puts a record that is not there yet into a page of a bucket, one other than `avoid`. Returns
+ * where the bucket has that page, and the record's slot. NULL: out of memory. */
+page **map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid,
+                 uint32_t *slot);
+
+/* Copies the slots of another page that may stand behind a record which was placed: as many as its
+ * page takes as they are. Returns how many. */
+uint32_t map_place_behind(map *m, page **at, uint32_t slot, const page *from, uint32_t first,
+                          uint32_t count);
 
 /* Gives a page of a bucket back what it does not need, if that is worth it. */
 void map_trim(map *m, page **slot_of_page);

@@ -84,22 +84,40 @@ static bool record_of_slot(map *m, const page_walk *at, map_key *k, map_record *
     return r->large != NULL;
 }
 
-static bool pour_record(pouring *to, const page_walk *at, map_key *k) {
+/* How many slots behind this one go where it goes, in its wake: the rest of its group, or of the
+ * singles in a row if all records go to one bucket. */
+static uint32_t wake(const pouring *to, const page *p, uint32_t slot) {
+    const uint8_t *tags = page_tags(p);
+    bool member = page_is_member(tags[slot]);
+    uint32_t end = slot + 1;
+    if (!member && to->index[0] != to->index[1]) return 0;
+    while (end < p->slots && !page_is_head(tags[end]) && page_is_member(tags[end]) == member) end++;
+    return end - slot - 1;
+}
+
+/* Pours the record and what goes in its wake. Returns how many slots; 0: out of memory, damaged. */
+static uint32_t pour_record(pouring *to, const page_walk *at, map_key *k) {
     map_record r;
-    if (!record_of_slot(to->m, at, k, &r)) return false;
+    uint32_t slot;
+    if (!record_of_slot(to->m, at, k, &r)) return 0;
     /* A record that belongs to neither (its key is damaged) goes to the first. */
     int side = to->index[0] != to->index[1] && map_index(k->hash, to->buckets) == to->index[1];
-    if (map_place(to->m, &to->out[side], k, &r, NULL)) return true;
-    if (r.large && r.large != page_large(at->p, at->slot)) to->m->codecs->mem->free(r.large);
-    return false;
+    page **placed = map_place(to->m, &to->out[side], k, &r, NULL, &slot);
+    if (!placed) {
+        if (r.large && r.large != page_large(at->p, at->slot)) to->m->codecs->mem->free(r.large);
+        return 0;
+    }
+    return 1 + map_place_behind(to->m, placed, slot, at->p, at->next, wake(to, at->p, at->slot));
 }
 
 static bool pour_page(pouring *to, page *p) {
     uint8_t bytes[MAP_KEY_ROOM];
     size_t stem_len = 0, len;
+    uint32_t poured = 0; /* up to this slot */
     map_key k;
     page_rebase(p, to->now_ticks);
     for (page_walk at = page_walk_start(p); page_walk_next(&at);) {
+        if (at.slot < poured) continue;
         large *l = page_large(p, at.slot);
         if (l) {
             map_key_init(to->m, &k, l->bytes, l->key_len);
@@ -111,7 +129,9 @@ static bool pour_page(pouring *to, page *p) {
                 key_of_slot(to->m, p, at.slot, bytes, stem_len, &k);
             if (page_is_head(at.tag)) continue;
         }
-        if (!pour_record(to, &at, &k)) return false;
+        uint32_t count = pour_record(to, &at, &k);
+        if (count == 0) return false;
+        poured = at.slot + count;
     }
     return true;
 }

@@ -288,57 +288,99 @@ static void remove_use(uint8_t *u, uint32_t n, uint32_t at) {
     }
 }
 
-/* Opens (by = 1) or closes (by = -1) the place of slot `at` in all arrays. */
-static void shift_arrays(page *p, uint32_t at, bool is_head, int by) {
-    uint32_t n = p->slots, w = len_bytes(p), heads = heads_before(p, at);
-    uint32_t all_heads = heads + (p->flags & PAGE_EXPIRY ? heads_before(p, n) - heads : 0);
-    uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w;
-    uint32_t records = p->flags & PAGE_EXPIRY ? n - all_heads : 0;
-    uint32_t code = p->flags & PAGE_EXPIRY ? at - heads : 0;
-    uint32_t gap = p->flags & PAGE_EXPIRY && !is_head ? 2 : 0;
-    uint8_t *u = p->flags & PAGE_USES ? c + 2 * records : NULL;
-    if (by > 0) {
-        uint8_t *new_l = l + 1, *new_c = c + 1 + w;
-        if (u) {
-            memmove(u + 1 + w + gap, u, uses_bytes(n));
-            insert_use(u + 1 + w + gap, n, at);
-        }
-        memmove(new_c + 2 * code + gap, c + 2 * code, 2 * (records - code));
-        memmove(new_c, c, 2 * code);
-        memmove(new_l + (at + 1) * w, l + at * w, (n - at) * w);
-        memmove(new_l, l, at * w);
-        memmove(tags + at + 1, tags + at, n - at);
-    } else {
-        uint8_t *new_l = l - 1, *new_c = c - 1 - w;
-        if (u) remove_use(u, n, at);
-        memmove(tags + at, tags + at + 1, n - at - 1);
-        memmove(new_l, l, at * w);
-        memmove(new_l + at * w, l + (at + 1) * w, (n - at - 1) * w);
-        memmove(new_c, c, 2 * code);
-        memmove(new_c + 2 * code, c + 2 * code + gap, 2 * (records - code) - gap);
-        if (u) memmove(u - 1 - w - gap, u, uses_bytes(n - 1));
+/* Opens the places of `count` slots from `at` on, `records` of them no heads, in all arrays. */
+static void open_slots(page *p, uint32_t at, uint32_t count, uint32_t records) {
+    uint32_t n = p->slots, w = len_bytes(p), gap = 0;
+    uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w, *end = c;
+    uint32_t behind = count * (1 + w); /* what all that lies behind the lens moves by */
+    if (p->flags & PAGE_EXPIRY) {
+        uint32_t heads = heads_before(p, at), codes_in_all = n - heads_before(p, n);
+        uint8_t *split = c + 2 * (at - heads);
+        end = c + 2 * codes_in_all;
+        gap = 2 * records;
+        if (p->flags & PAGE_USES) memmove(end + behind + gap, end, uses_bytes(n));
+        memmove(split + behind + gap, split, (size_t)(end - split));
+        memmove(c + behind, c, (size_t)(split - c));
+    } else if (p->flags & PAGE_USES) {
+        memmove(end + behind, end, uses_bytes(n));
     }
-    p->slots = (uint16_t)((int)n + by);
+    if (p->flags & PAGE_USES)
+        for (uint32_t i = 0; i < count; i++) insert_use(end + behind + gap, n + i, at);
+    memmove(l + count + (at + count) * w, l + at * w, (n - at) * w);
+    memmove(l + count, l, at * w);
+    memmove(tags + at + count, tags + at, n - at);
+    p->slots = (uint16_t)(n + count);
+}
+
+/* Closes the place of slot `at` in all arrays. */
+static void close_slot(page *p, uint32_t at, bool is_head) {
+    uint32_t n = p->slots, w = len_bytes(p), gap = 0;
+    uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w, *end = c, *split = c;
+    if (p->flags & PAGE_EXPIRY) {
+        end = c + 2 * (n - heads_before(p, n));
+        split = c + 2 * (at - heads_before(p, at));
+        gap = is_head ? 0 : 2;
+    }
+    if (p->flags & PAGE_USES) remove_use(end, n, at);
+    memmove(tags + at, tags + at + 1, n - at - 1);
+    memmove(l - 1, l, at * w);
+    memmove(l - 1 + at * w, l + (at + 1) * w, (n - at - 1) * w);
+    memmove(c - 1 - w, c, (size_t)(split - c));
+    memmove(split - 1 - w, split + gap, (size_t)(end - split) - gap);
+    if (p->flags & PAGE_USES) memmove(end - 1 - w - gap, end, uses_bytes(n - 1));
+    p->slots = (uint16_t)(n - 1);
+}
+
+/* Opens the places of `count` slots, `records` of them no heads, with payloads of `len` bytes in
+ * all. Returns where these begin. */
+static uint8_t *open_place(page *p, uint32_t at, uint32_t count, uint32_t records, uint32_t len) {
+    uint32_t grown = count * (1 + len_bytes(p)) + len;
+    if (p->flags & PAGE_EXPIRY) grown += 2 * records;
+    if (p->flags & PAGE_USES) grown += uses_bytes(p->slots + count) - uses_bytes(p->slots);
+    uint32_t payload = payload_bytes(p), before = payload_before(p, at);
+    uint8_t *low = block_end(p) - payload;
+    memmove(low - len, low, payload - before);
+    open_slots(p, at, count, records);
+    p->used = (uint16_t)(p->used + grown);
+    return block_end(p) - before - len;
 }
 
 uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t code,
                      uint64_t base) {
     bool is_head = page_is_head(tag);
-    uint32_t grown = 1 + len;
     if (!is_head && code != EXPIRY_NONE) make_expiring(p, base);
     if (len > LEN_NARROW) make_wide(p);
-    grown += len_bytes(p) + (!is_head && p->flags & PAGE_EXPIRY ? 2 : 0);
-    if (p->flags & PAGE_USES) grown += uses_bytes(p->slots + 1u) - uses_bytes(p->slots);
-
-    uint32_t payload = payload_bytes(p), before = payload_before(p, at);
-    uint8_t *low = block_end(p) - payload;
-    memmove(low - len, low, payload - before);
-    shift_arrays(p, at, is_head, 1);
+    uint8_t *payload = open_place(p, at, 1, is_head ? 0 : 1, len);
     page_tags(p)[at] = tag;
     set_len(p, at, len);
     if (!is_head && p->flags & PAGE_EXPIRY) memcpy(code_at(p, at), &code, 2);
-    p->used = (uint16_t)(p->used + grown);
-    return block_end(p) - before - len;
+    return payload;
+}
+
+uint32_t page_run_fitting(const page *p, const page *from, uint32_t first, uint32_t count,
+                          uint32_t *grown) {
+    uint32_t n = 0, slot_bytes = 1 + len_bytes(p) + (p->flags & PAGE_EXPIRY ? 2 : 0);
+    *grown = 0;
+    if (p->codec != from->codec || p->flags != from->flags || page_base(p) != page_base(from))
+        return 0;
+    for (uint32_t sum = 0; n < count; n++, *grown = sum) {
+        sum += slot_bytes + page_len(from, first + n);
+        if (p->flags & PAGE_USES) sum += uses_bytes(p->slots + n + 1) - uses_bytes(p->slots + n);
+        if (p->used + sum > PAGE_BYTES) break;
+    }
+    return n;
+}
+
+void page_insert_run(page *p, uint32_t at, const page *from, uint32_t first, uint32_t count) {
+    uint32_t w = len_bytes(p), before = payload_before(from, first);
+    uint32_t len = payload_before(from, first + count) - before;
+    uint8_t *payload = open_place(p, at, count, count, len);
+    memcpy(payload, block_end(from) - before - len, len);
+    memcpy(page_tags(p) + at, page_tags(from) + first, count);
+    memcpy(lens(p) + at * w, lens(from) + first * w, count * w);
+    if (p->flags & PAGE_EXPIRY) memcpy(code_at(p, at), code_at(from, first), 2 * count);
+    if (p->flags & PAGE_USES)
+        for (uint32_t i = 0; i < count; i++) page_set_uses(p, at + i, page_uses(from, first + i));
 }
 
 uint8_t *page_replace(page *p, uint32_t slot, uint32_t len) {
@@ -362,7 +404,7 @@ static void delete_slot(page *p, uint32_t slot) {
     uint32_t shrunk = 1 + len_bytes(p) + len + (!is_head && p->flags & PAGE_EXPIRY ? 2 : 0);
     if (p->flags & PAGE_USES) shrunk += uses_bytes(p->slots) - uses_bytes(p->slots - 1u);
     memmove(low + len, low, payload - before - len);
-    shift_arrays(p, slot, is_head, -1);
+    close_slot(p, slot, is_head);
     p->used = (uint16_t)(p->used - shrunk);
 }
 

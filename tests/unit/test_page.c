@@ -108,6 +108,37 @@ static void delete (page *p, uint32_t at) {
     count -= removed;
 }
 
+/* The singles in a row from `first` on, once more, at the end. */
+static void insert_run(page *p, uint32_t first) {
+    uint64_t block[PAGE_BYTES / 8];
+    const page *from = memcpy(block, p, p->cap);
+    uint32_t end = first, grown;
+    while (end < count && page_tags(p)[end] == PAGE_TAG_SINGLE + 5) end++;
+    uint32_t fitting = page_run_fitting(p, from, first, end - first, &grown);
+    CHECK(fitting <= end - first && p->used + grown <= PAGE_BYTES);
+    if (p->used + grown > p->cap || count + fitting > SLOTS) return;
+    uint32_t used = p->used;
+    page_insert_run(p, count, from, first, fitting);
+    CHECK(p->used == used + grown);
+    memcpy(&model[count], &model[first], fitting * sizeof *model);
+    count += fitting;
+}
+
+/* Pages that differ take nothing from one another. */
+static void run_of_another_kind(void) {
+    uint64_t block[PAGE_BYTES / 8], other[PAGE_BYTES / 8];
+    page *p = (page *)block, *from = (page *)other;
+    uint32_t grown;
+    for (int expiring = 0; expiring < 2; expiring++) {
+        page_init(p, PAGE_BYTES, 0);
+        page_init(from, PAGE_BYTES, (uint8_t)!expiring);
+        memcpy(page_insert(p, 0, PAGE_TAG_SINGLE, 2, EXPIRY_NONE, 0), "\0a", 2);
+        memcpy(page_insert(from, 0, PAGE_TAG_SINGLE, 2, expiring ? 7 : EXPIRY_NONE, base), "\0b",
+               2);
+        CHECK(page_run_fitting(p, from, 0, 1, &grown) == 0 && grown == 0);
+    }
+}
+
 static void random_traffic(size_t cap) {
     uint64_t block[PAGE_BYTES / 8];
     page *p = (page *)block;
@@ -126,6 +157,8 @@ static void random_traffic(size_t cap) {
             set_uses(p, at);
         else if (what == 7 && test_random() % 20 == 0)
             age(p);
+        else if (what == 8 && test_random() % 4 == 0)
+            insert_run(p, at);
         else if (step / 500 % 2 || what == 8)
             delete (p, at);
         check(p);
@@ -155,6 +188,7 @@ static void finding(void) {
 
 int main(void) {
     finding();
+    run_of_another_kind();
     random_traffic(PAGE_BYTES);
     random_traffic(1024);
     random_traffic(128);
