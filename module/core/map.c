@@ -7,6 +7,9 @@
 
 #define FIRST_BUCKETS 1
 #define PAGE_CAP_MIN  64
+/* The class between this one and whole pages is left out: a page that grows passes it soon, and
+ * what the others leave behind there, four to a slab, was measured as 3% of the RSS. Bytes. */
+#define PAGE_CAP_LAST 2560
 /* A page is shrunk when that gives back a quarter of it: rarely enough to be cheap. */
 #define WORTH_TRIMMING(cap, wanted) ((wanted)*4 <= (cap)*3)
 
@@ -15,7 +18,8 @@
 uint32_t map_page_cap(uint32_t bytes) {
     if (bytes <= PAGE_CAP_MIN) return PAGE_CAP_MIN;
     uint32_t step = 1u << (31 - __builtin_clz(bytes - 1) - 2);
-    return (bytes + step - 1) & ~(step - 1);
+    uint32_t cap = (bytes + step - 1) & ~(step - 1);
+    return cap > PAGE_CAP_LAST && cap < PAGE_BYTES ? PAGE_BYTES : cap;
 }
 
 /* ---- making and freeing ---------------------------------------------------------------------- */
@@ -205,18 +209,27 @@ static bool make_room(map *m, page **at, int grown) {
     return wanted <= (*at)->cap || resize_page(m, at, map_page_cap((uint32_t)wanted));
 }
 
-void map_trim(map *m, page **at) {
+static void trim(map *m, page **at) {
     uint32_t wanted = map_page_cap((*at)->used);
     if (WORTH_TRIMMING((*at)->cap, wanted)) resize_page(m, at, wanted);
+}
+
+void map_trim_bucket(map *m, bucket *b) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t wanted = map_page_cap(pages[i]->used);
+        if (wanted < pages[i]->cap) resize_page(m, &pages[i], wanted);
+    }
 }
 
 static uint8_t new_page_flags(const map *m) {
     return m->codecs->count_uses ? PAGE_USES : 0;
 }
 
-/* A new page at the end of a bucket. NULL: out of memory. */
+/* A new page of so many bytes at the end of a bucket. NULL: out of memory. */
 static page **add_page(map *m, bucket *b, uint32_t bytes) {
-    uint32_t cap = map_page_cap(PAGE_HEADER_BYTES + bytes), n;
+    uint32_t cap = map_page_cap(bytes), n;
     page *p = m->codecs->mem->alloc(cap);
     if (!p || !bucket_add(m->codecs->mem, b, p)) {
         if (p) m->codecs->mem->free(p);
@@ -312,16 +325,15 @@ static uint32_t put_into(page *p, const page_key *k, const map_record *r, shape 
     return at;
 }
 
-page **map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid,
-                 uint32_t *slot) {
+page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, uint32_t *slot) {
     const page_key *pk = map_encoded_key(m, k, m->codecs->current);
     shape s = shape_of(pk, r);
     uint32_t n, grown = 0;
     int head = -1;
-    page **pages = bucket_pages(b, &n), **at = NULL;
+    page **pages = bucket_pages(to->b, &n), **at = NULL;
     for (uint32_t i = 0; i < n; i++) {
         page *p = pages[i];
-        if (p == avoid || p->codec != m->codecs->current) continue;
+        if (p == to->avoid || p->codec != m->codecs->current) continue;
         int h = s.member ? page_find_head(p, pk) : -1;
         uint32_t g = growth(p, pk, r, s, h);
         if (p->used + g > PAGE_BYTES || (at && h < 0)) continue;
@@ -332,8 +344,8 @@ page **map_place(map *m, bucket *b, map_key *k, const map_record *r, const page 
     }
     if (!at) {
         page empty = {.used = PAGE_HEADER_BYTES, .flags = new_page_flags(m)};
-        grown = growth(&empty, pk, r, s, -1);
-        at = add_page(m, b, grown);
+        grown = PAGE_HEADER_BYTES + growth(&empty, pk, r, s, -1);
+        at = add_page(m, to->b, grown > to->page_room ? grown : to->page_room);
         if (!at) return NULL;
     } else if (!make_room(m, at, (int)grown)) {
         return NULL;
@@ -385,7 +397,7 @@ static void take_out(map *m, const map_pos *pos) {
     if (p->slots == 0)
         remove_page(m, b, pos->page_index);
     else
-        map_trim(m, &bucket_pages(b, &n)[pos->page_index]);
+        trim(m, &bucket_pages(b, &n)[pos->page_index]);
 }
 
 void map_take_out(map *m, size_t key_len, const map_pos *pos) {
@@ -418,7 +430,7 @@ static bool overwrite(map *m, const page_key *pk, const map_pos *pos, const map_
     fill_payload(page_replace(p, pos->slot, s.len), pk, r, s.member);
     page_set_code(p, pos->slot, r->code, r->base);
     set_uses(p, pos->slot, r->uses);
-    map_trim(m, at);
+    trim(m, at);
     return true;
 }
 
@@ -432,7 +444,6 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
              uint64_t base) {
     const page_key *pk = map_encoded_key(m, k, m->codecs->current);
     uint32_t index = map_index(k->hash, m->buckets);
-    bucket *b = map_bucket(m, index);
     map_record r = {.value = value->bytes,
                     .value_len = (uint32_t)value->len,
                     .code = code,
@@ -444,7 +455,8 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
     if (!pos || !overwrite(m, pk, pos, &r)) {
         uint32_t slot;
-        if (!map_place(m, b, k, &r, pos ? pos->p : NULL, &slot)) {
+        map_target to = {.b = map_bucket(m, index), .avoid = pos ? pos->p : NULL};
+        if (!map_place(m, &to, k, &r, &slot)) {
             if (r.large) m->codecs->mem->free(r.large);
             m->totals = before;
             return false;

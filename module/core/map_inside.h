@@ -35,24 +35,31 @@ bool map_is_large(const page_key *k, size_t value_len);
 /* Makes the allocation of a large record. NULL: out of memory. */
 large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_t value_len);
 
-/* The smallest of jemalloc's size classes, four to a doubling, that holds a page of `bytes`. */
+/* The smallest of the sizes that pages have, which are size classes of jemalloc, four to a
+ * doubling, that holds `bytes`. */
 uint32_t map_page_cap(uint32_t bytes);
 
 /* Room in the directory for one more bucket, an empty one. False: out of memory. */
 bool map_add_bucket(map *m);
 
-/* Puts a record that is not there yet into a page of a bucket, one other than `avoid`. Returns
- * where the bucket has that page, and the record's slot. NULL: out of memory. */
-page **map_place(map *m, bucket *b, map_key *k, const map_record *r, const page *avoid,
-                 uint32_t *slot);
+/* Where a record may be put. */
+typedef struct map_target {
+    bucket *b;
+    const page *avoid;  /* not into this page of it; may be NULL */
+    uint32_t page_room; /* a page that is added gets so many bytes at least */
+} map_target;
+
+/* Puts a record that is not there yet into a page. Returns where the bucket has that page, and the
+ * record's slot. NULL: out of memory. */
+page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, uint32_t *slot);
 
 /* Copies the slots of another page that may stand behind a record which was placed: as many as its
  * page takes as they are. Returns how many. */
 uint32_t map_place_behind(map *m, page **at, uint32_t slot, const page *from, uint32_t first,
                           uint32_t count);
 
-/* Gives a page of a bucket back what it does not need, if that is worth it. */
-void map_trim(map *m, page **slot_of_page);
+/* Gives back what the pages of a bucket that is complete do not need. */
+void map_trim_bucket(map *m, bucket *b);
 
 /* Takes a record out of its page; its bytes, and large ones too, are gone. The bucket may have a
  * page less afterwards, or the page be elsewhere; the pages before it are as they were. */

@@ -102,7 +102,8 @@ static uint32_t pour_record(pouring *to, const page_walk *at, map_key *k) {
     if (!record_of_slot(to->m, at, k, &r)) return 0;
     /* A record that belongs to neither (its key is damaged) goes to the first. */
     int side = to->index[0] != to->index[1] && map_index(k->hash, to->buckets) == to->index[1];
-    page **placed = map_place(to->m, &to->out[side], k, &r, NULL, &slot);
+    map_target target = {.b = &to->out[side], .page_room = PAGE_BYTES};
+    page **placed = map_place(to->m, &target, k, &r, &slot);
     if (!placed) {
         if (r.large && r.large != page_large(at->p, at->slot)) to->m->codecs->mem->free(r.large);
         return 0;
@@ -195,6 +196,7 @@ static bool rebuild(map *m, uint32_t from, uint32_t also, uint32_t first, uint32
         page **pages = bucket_pages(in[i], &n);
         for (uint32_t j = 0; j < n && done; j++) done = pour_page(&to, pages[j]);
     }
+    for (int i = 0; i < 2 && done; i++) map_trim_bucket(m, out[i]);
     m->totals = before;
     if (!done) {
         for (int i = 0; i < 2; i++) discard(m, out[i], in);

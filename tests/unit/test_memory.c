@@ -308,7 +308,7 @@ int main(void) {
     codecs_free(&it.all);
     n = 0;
     while (run_scenario(learned, n)) n++;
-    CHECK(n > STEPS);
+    CHECK(n > STEPS / 2); /* not a scenario that hardly allocates */
     for (int i = 0; i < 2; i++) codec_free(&failing, learned[i]);
     CHECK(live == 0);
     printf("memory: %ld allocations failed in turn\n", n);
