@@ -11,8 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #define SAMPLE_MAX     (16u << 20) /* bytes of short values, and as many of long ones */
 #define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
@@ -34,9 +32,6 @@
 /* Data that has grown by a quarter is worth a training when nothing is written for a while. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
 #define QUIET_US         3000000
-/* The thread leaves the processors to the server and its clients where there are too few for all:
- * a tenth of what one of them gets. */
-#define NICE 10
 
 /* Samples, each behind its length, in chunks: one block that grows would be copied, and that takes
  * the main thread tens of milliseconds. */
@@ -224,7 +219,6 @@ static codec *learn(void) {
 
 static void *run(void *unused) {
     (void)unused;
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     atomic_store(&learned, learn());
     malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
     atomic_store(&finished, true);
