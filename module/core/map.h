@@ -28,9 +28,9 @@
 #include "codec.h"
 #include "large.h"
 
-#define MAP_BUCKET_BYTES 8192 /* average bytes of pages a bucket, before one is split */
-#define MAP_SEGMENT      512  /* buckets */
-#define MAP_KEY_MAX      1024 /* bytes; a record with a longer key is large */
+#define MAP_BUCKET_BYTES 10240 /* average bytes of pages a bucket, before one is split */
+#define MAP_SEGMENT      512   /* buckets */
+#define MAP_KEY_MAX      1024  /* bytes; a record with a longer key is large */
 
 typedef struct map_totals {
     uint64_t records;

@@ -5,6 +5,8 @@
 #include <malloc.h>
 #include <string.h>
 
+#define RECORDS 80000 /* more than one segment of buckets */
+
 static const uint64_t secret[2] = {5, 6};
 
 static void *move(void *context, void *block) {
@@ -25,7 +27,7 @@ int main(void) {
     uint64_t moves = 0;
     CHECK(codecs_init(&all, &mem_libc, 3));
     map *m = map_new(&all, secret);
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < RECORDS; i++) {
         codec_value encoded;
         for (size_t j = 0; i % 100 == 0 && j < sizeof value; j++) value[j] = (char)test_random();
         memset(value, 'a' + i % 26, 80);
@@ -38,7 +40,7 @@ int main(void) {
     map_defrag_directory(m, move, &moves);
     for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move, &moves);
     CHECK(moves > m->totals.pages + m->totals.large);
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < RECORDS; i++) {
         size_t len;
         map_key_init(m, &k, key, (size_t)sprintf(key, "key:%d", i * 3));
         CHECK(map_find(m, &k, &pos));
