@@ -20,6 +20,7 @@ static struct {
     bool reencoding;
     bool failed; /* some page of the pass could not be brought to the current codec */
     maps_cursor cursor;
+    mem_retired old; /* pages that are written anew */
     waiting clients;
 } work;
 
@@ -61,11 +62,12 @@ static void reencode(uint64_t deadline_us) {
     do {
         if (!maps_cursor_next(&work.cursor, &s, &bucket)) {
             work.reencoding = false;
+            mem_free_retired(&ckv.mem, &work.old);
             free_old_codecs();
             waiting_answer(&work.clients, NULL);
             return;
         }
-        if (!map_reencode(s->m, bucket, now_ticks)) work.failed = true;
+        if (!map_reencode(s->m, bucket, now_ticks, &work.old)) work.failed = true;
         began_us = now_us;
         now_us = ckv_monotonic_us();
     } while (now_us + (now_us - began_us) < deadline_us);

@@ -24,10 +24,11 @@
 
 typedef struct pouring {
     map *m;
-    bucket out[2];
     uint32_t index[2]; /* where out[] will stand; equal if there is one only */
     uint32_t buckets;  /* of the map afterwards */
     uint64_t now_ticks;
+    mem_retired *old; /* where the old pages go; NULL: they are freed at once */
+    bucket out[2];
 } pouring;
 
 /* ---- pouring one page ------------------------------------------------------------------------ */
@@ -148,18 +149,25 @@ static bool holds_large(bucket *b, const large *l) {
     return false;
 }
 
-/* Frees pages, and those of their large records that the `other` buckets do not hold. */
-static void discard(map *m, bucket *b, bucket *const other[2]) {
+/* Frees the large records of a page that the `other` buckets do not hold. */
+static void free_larges(map *m, page *p, bucket *const other[2]) {
+    for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
+        large *l = page_large(p, slot);
+        if (l && !holds_large(other[0], l) && !holds_large(other[1], l)) m->codecs->mem->free(l);
+    }
+}
+
+/* Frees the pages of a bucket, or retires them, and those of its large records that the `other`
+ * buckets do not hold. */
+static void discard(map *m, bucket *b, bucket *const other[2], mem_retired *old) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
-        page *p = pages[i];
-        for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
-            large *l = page_large(p, slot);
-            if (l && !holds_large(other[0], l) && !holds_large(other[1], l))
-                m->codecs->mem->free(l);
-        }
-        m->codecs->mem->free(p);
+        free_larges(m, pages[i], other);
+        if (old)
+            mem_retire(m->codecs->mem, old, pages[i]);
+        else
+            m->codecs->mem->free(pages[i]);
     }
     bucket_clear(m->codecs->mem, b);
 }
@@ -181,33 +189,39 @@ static void count_bucket(map *m, bucket *b, int64_t sign) {
     }
 }
 
-/* Pours bucket `from`, and `also` if it is another, into buckets first and second of a map that
- * has `buckets` afterwards. False: out of memory or damaged, nothing changed. */
-static bool rebuild(map *m, uint32_t from, uint32_t also, uint32_t first, uint32_t second,
-                    uint32_t buckets, uint64_t now_ticks) {
-    pouring to = {.m = m, .index = {first, second}, .buckets = buckets, .now_ticks = now_ticks};
+/* Pours bucket `from`, and `also` if it is another, into the buckets that `to` names. False: out of
+ * memory or damaged, nothing changed. */
+static bool rebuild(pouring *to, uint32_t from, uint32_t also) {
+    map *m = to->m;
     bucket *in[2] = {map_bucket(m, from), map_bucket(m, also)};
     int inputs = from == also ? 1 : 2;
-    bucket *out[2] = {&to.out[0], &to.out[1]};
+    bucket *out[2] = {&to->out[0], &to->out[1]};
     map_totals before = m->totals;
     bool done = true;
     for (int i = 0; i < inputs && done; i++) {
         uint32_t n;
         page **pages = bucket_pages(in[i], &n);
-        for (uint32_t j = 0; j < n && done; j++) done = pour_page(&to, pages[j]);
+        for (uint32_t j = 0; j < n && done; j++) done = pour_page(to, pages[j]);
     }
     for (int i = 0; i < 2 && done; i++) map_trim_bucket(m, out[i]);
     m->totals = before;
     if (!done) {
-        for (int i = 0; i < 2; i++) discard(m, out[i], in);
+        for (int i = 0; i < 2; i++) discard(m, out[i], in, NULL);
         return false;
     }
     for (int i = 0; i < inputs; i++) count_bucket(m, in[i], -1);
     for (int i = 0; i < 2; i++) count_bucket(m, out[i], 1);
-    for (int i = 0; i < inputs; i++) discard(m, in[i], out);
-    *map_bucket(m, first) = to.out[0];
-    if (second != first) *map_bucket(m, second) = to.out[1];
+    for (int i = 0; i < inputs; i++) discard(m, in[i], out, to->old);
+    *map_bucket(m, to->index[0]) = to->out[0];
+    if (to->index[1] != to->index[0]) *map_bucket(m, to->index[1]) = to->out[1];
     return true;
+}
+
+/* The records of one bucket, written anew. */
+static bool rewrite(map *m, uint32_t index, uint64_t now_ticks, mem_retired *old) {
+    pouring to = {
+        .m = m, .index = {index, index}, .buckets = m->buckets, .now_ticks = now_ticks, .old = old};
+    return rebuild(&to, index, index);
 }
 
 /* ---- growing and shrinking ------------------------------------------------------------------- */
@@ -256,12 +270,14 @@ static void split(map *m, uint64_t now_ticks) {
     uint32_t added = m->buckets;
     if (!map_add_bucket(m)) return;
     uint32_t from = buddy(added);
-    if (!rebuild(m, from, from, from, added, m->buckets, now_ticks)) drop_last_bucket(m);
+    pouring to = {.m = m, .index = {from, added}, .buckets = m->buckets, .now_ticks = now_ticks};
+    if (!rebuild(&to, from, from)) drop_last_bucket(m);
 }
 
 static void merge(map *m, uint64_t now_ticks) {
     uint32_t last = m->buckets - 1, into = buddy(last);
-    if (rebuild(m, into, last, into, into, last, now_ticks)) drop_last_bucket(m);
+    pouring to = {.m = m, .index = {into, into}, .buckets = last, .now_ticks = now_ticks};
+    if (rebuild(&to, into, last)) drop_last_bucket(m);
 }
 
 /* Whether a bucket's pages hold so much less than they could that rewriting it pays: a sixth
@@ -285,17 +301,15 @@ void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     else if (m->buckets > 1 && m->totals.page_bytes < MERGE_SHARE(wanted))
         merge(m, now_ticks);
     else if (wasteful(map_bucket(m, bucket_index)))
-        rebuild(m, bucket_index, bucket_index, bucket_index, bucket_index, m->buckets, now_ticks);
+        rewrite(m, bucket_index, now_ticks, NULL);
 }
 
 /* ---- codecs ---------------------------------------------------------------------------------- */
 
-bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks) {
+bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
     for (uint32_t i = 0; i < n; i++)
-        if (pages[i]->codec != m->codecs->current)
-            return rebuild(m, bucket_index, bucket_index, bucket_index, bucket_index, m->buckets,
-                           now_ticks);
+        if (pages[i]->codec != m->codecs->current) return rewrite(m, bucket_index, now_ticks, old);
     return true;
 }

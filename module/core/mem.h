@@ -12,6 +12,7 @@
 #define CKV_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct mem {
     void *(*alloc)(size_t bytes);
@@ -20,6 +21,25 @@ typedef struct mem {
     /* Bytes that the allocator really set aside for a block, its size class. */
     size_t (*usable)(void *block);
 } mem;
+
+/*
+ * Blocks that nobody uses any more, to be freed many at a time.
+ *
+ * An allocator hands out first what its thread has freed last. Who copies data into less memory,
+ * block by block, and frees each old one at once, gets the old ones back for what comes next: the
+ * copies lie scattered where the originals were, and of no slab is everything free. (Of 1M tweets
+ * that were encoded after all had been loaded, used_memory went from 84 to 34 MB and RSS stayed
+ * at 97; freed by 512, it went down to 57.)
+ */
+#define MEM_RETIRED_MAX 512 /* blocks */
+typedef struct mem_retired {
+    void *last; /* each block begins with a pointer to the one before */
+    uint32_t count;
+} mem_retired;
+
+/* Takes a block of at least the size of a pointer; may free all that there are. */
+void mem_retire(const mem *m, mem_retired *all, void *block);
+void mem_free_retired(const mem *m, mem_retired *all);
 
 /* libc's malloc, for tests, fuzzers, benchmarks and for whoever uses a part of core alone. */
 extern const mem mem_libc;

@@ -41,7 +41,7 @@ static void traffic(map *m) {
         codec_encode_new(m->codecs, value, (size_t)i % sizeof value, &encoded);
         map_put(m, &k, found ? &pos : NULL, &encoded, i % 2 ? EXPIRY_NONE : 1000, now);
     }
-    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, now);
+    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, now, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {

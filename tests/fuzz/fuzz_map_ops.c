@@ -209,7 +209,7 @@ static map *step(map *m, const uint8_t *bytes) {
         all.current = (uint8_t)(argument % 3);
         break;
     case 1:
-        MUST(map_reencode(m, argument % m->buckets, expiry_ticks(now_ms)));
+        MUST(map_reencode(m, argument % m->buckets, expiry_ticks(now_ms), NULL));
         break;
     case 2:
         now_ms += argument;

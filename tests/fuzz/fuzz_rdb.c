@@ -87,7 +87,7 @@ static void traffic(stored_map *s) {
     struct RedisModuleIO again = {0};
     shim_type.rdb_save(&again, s);
     free(again.bytes);
-    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(shim_now_ms));
+    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(shim_now_ms), NULL);
     for (int i = 0; i < RECORDS; i += 5) {
         char key[64], value[1600];
         map_key k;

@@ -93,7 +93,9 @@ static void traffic(map *m, int salt) {
             put(m, i);
     }
     m->codecs->current = 2;
-    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(now_ms + 500));
+    mem_retired old = {0};
+    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(now_ms + 500), &old);
+    mem_free_retired(m->codecs->mem, &old);
     for (int i = 0; i < RECORDS; i += 50) put(m, i);
     m->codecs->current = 1;
 }

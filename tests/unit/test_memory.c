@@ -263,7 +263,7 @@ static void step(int number) {
         map_expire(it.m, (uint32_t)number % it.m->buckets, it.now_ms, 3, told, NULL);
         break;
     case 15:
-        map_reencode(it.m, (uint32_t)number % it.m->buckets, expiry_ticks(it.now_ms));
+        map_reencode(it.m, (uint32_t)number % it.m->buckets, expiry_ticks(it.now_ms), NULL);
         break;
     case 3:
     case 8:
