@@ -50,7 +50,7 @@ typedef struct collection {
 static struct {
     bool sampling;
     maps_cursor cursor;
-    uint64_t chance; /* that a bucket is sampled, of EVER */
+    uint64_t chance; /* that a bucket is sampled, of CODEC_SAMPLE_ALL */
     uint64_t random;
     collection keys, values[2]; /* short ones, long ones: see CODEC_LONG */
     uint8_t last_stem[64];
@@ -129,8 +129,7 @@ static void collect_key(const uint8_t *key, size_t len) {
     if (stem_len <= sizeof job.last_stem) memcpy(job.last_stem, key, stem_len);
 }
 
-/* Random numbers below EVER. */
-#define EVER (1ULL << 32)
+/* Random numbers below CODEC_SAMPLE_ALL. */
 static uint64_t next_random(void) {
     job.random ^= job.random << 13;
     job.random ^= job.random >> 7;
@@ -164,7 +163,7 @@ static void start_sampling(void) {
      * memory. */
     uint64_t some = sum.totals.records * SHORT_VALUE;
     if (some > sum.totals.value_bytes) some = sum.totals.value_bytes;
-    job.chance = some <= 2 * SAMPLE_MAX ? EVER : EVER / some * SAMPLE_MAX * 2;
+    job.chance = codec_sample_chance(some, 2 * SAMPLE_MAX);
     job.level = (int)ckv.config.compression_level;
     job.max_bytes = CODEC_SHARE(raw);
     if (job.max_bytes < CODEC_BYTES_MIN) job.max_bytes = CODEC_BYTES_MIN;
@@ -203,6 +202,7 @@ static codec *moved_to_server(codec *c) {
  * leaves, and must not count against maxmemory, which would evict what is being learned from. */
 static codec *learn(void) {
     size_t count = job.values[0].count + job.values[1].count;
+    if (count + job.keys.count == 0) return NULL; /* all was deleted meanwhile */
     phrase_sample *keys = malloc((job.keys.count + 1) * sizeof *keys);
     phrase_sample *values = malloc((count + 1) * sizeof *values);
     codec *c = NULL;
@@ -257,7 +257,7 @@ static bool install(void) {
     atomic_store(&learning, false);
     evict_reserve(0);
     if (place == CODECS_MAX) {
-        ckv_log("warning", "a training failed: out of memory");
+        ckv_log("warning", "a training failed: out of memory, or no data left to learn from");
         waiting_answer(&job.clients, "ERR the training failed");
         return false;
     }

@@ -11,6 +11,14 @@ typedef struct codec_samples {
     size_t value_count;
 } codec_samples;
 
+/* How likely each part of `bytes` bytes of data is to be looked at, so that a sample of about
+ * `wanted` bytes comes of it: as a share of CODEC_SAMPLE_ALL. */
+#define CODEC_SAMPLE_ALL (1ULL << 32)
+static inline uint64_t codec_sample_chance(uint64_t bytes, uint64_t wanted) {
+    if (bytes <= wanted) return CODEC_SAMPLE_ALL;
+    return (uint64_t)((double)CODEC_SAMPLE_ALL * (double)wanted / (double)bytes);
+}
+
 /*
  * Learns from samples, which are only read; takes seconds, runs on any thread. `max_bytes` is what
  * codec->bytes may be. zstd joins in for the sizes of values for which it beats the phrases by

@@ -62,7 +62,20 @@ static void damaged(codecs *all, uint8_t place) {
     }
 }
 
+/* Of however much there is, up to exabytes, about as much is looked at. */
+static void sampling(void) {
+    const uint64_t wanted = 32 << 20;
+    CHECK(codec_sample_chance(0, wanted) == CODEC_SAMPLE_ALL);
+    CHECK(codec_sample_chance(wanted, wanted) == CODEC_SAMPLE_ALL);
+    for (uint64_t bytes = 2 * wanted; bytes < 1ULL << 50; bytes *= 3) {
+        double chance = (double)codec_sample_chance(bytes, wanted) / (double)CODEC_SAMPLE_ALL;
+        double looked_at = chance * (double)bytes;
+        CHECK(looked_at > 0.99 * (double)wanted && looked_at <= (double)wanted);
+    }
+}
+
 int main(void) {
+    sampling();
     codecs all;
     for (int i = 0; i < RECORDS; i++) {
         value_samples[i] = (phrase_sample){values[i], (uint32_t)make_value(values[i], i)};
