@@ -39,7 +39,7 @@ LINT_C    = $(wildcard module/*.[ch] module/core/*.[ch] tests/unit/*.[ch] tests/
             bench/ckv-bench/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
-ASAN_O    = $(CORE_C:%.c=build/asan/%.o)
+ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
 COVER_O   = $(MODULE_C:%.c=build/coverage/%.o)
 FUZZ_O    = $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/fuzz/shim.o
 CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
@@ -53,7 +53,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test test-aof test-replica test-long unit fuzz fuzz-short integration soak coverage lint format \
+.PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-scale bench-layout bench bench-full servers test-servers clean distclean \
         setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench
@@ -111,9 +111,9 @@ unit: $(UNIT) ## the C tests of module/core
 
 build/asan/%.o: %.c Makefile | setup-build
 	@mkdir -p $(@D)
-	$(call say,CC  )$(CC) $(ALL_FLAGS) $(SANITIZE) -Imodule -Imodule/core -c -o $@ $<
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(SANITIZE) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
 
-build/asan/tests/unit/%: build/asan/tests/unit/%.o $(ASAN_O)
+build/asan/tests/unit/%: build/asan/tests/unit/%.o $(filter build/asan/module/core/%,$(ASAN_O))
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
 
 fuzz: $(FUZZ) ## every fuzz target for FUZZ_SECONDS=60
@@ -203,11 +203,13 @@ bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare store
 bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
-COMPARE = .venv/bin/python bench/compare.py --redis-server $(REDIS_SERVER) $(addprefix --data ,$(DATA))
+COMPARE = .venv/bin/python bench/compare.py --redis-server $(REDIS_SERVER) \
+          $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le)))
 define compare
 	$(COMPARE) cache --records $(1)
 	$(COMPARE) uuid --records $(1)
 	$(COMPARE) latency
+	$(COMPARE) fans
 	.venv/bin/python bench/report.py
 endef
 
@@ -223,6 +225,16 @@ servers: ## build the servers that `make test-servers` tests with, under build/s
 
 test-aof test-replica: test-%: build/ckv.so | setup-server setup-python ## the integration tests, reloaded from an AOF or compared with a replica after each
 	.venv/bin/python -m pytest tests/integration --topology $* --no-slow $(PYTEST_ARGS)
+
+# The server is built with AddressSanitizer as well: the runtime has to be there before the module.
+test-asan: build/asan/ckv.so build/servers/redis-7.0-asan/redis-server | setup-python ## the integration tests with AddressSanitizer, LeakSanitizer and UBSan
+	.venv/bin/python -m pytest tests/integration --topology asan --no-slow $(PYTEST_ARGS)
+
+build/asan/ckv.so: $(ASAN_O)
+	$(call say,LINK)$(CC) -shared $(SANITIZE) -o $@ $^ $(LIBS)
+
+build/servers/redis-7.0-asan/redis-server: | setup-build
+	scripts/build_server.sh redis-7.0-asan=redis/bookworm
 
 test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers
 	@for server in $(SERVERS); do \

@@ -5,7 +5,8 @@
 #
 # Leaves build/servers/<name>/{redis-server,redis-cli,redis-benchmark}; Valkey's programs get these
 # names too. It is upstream's source without Debian's patches, so its own copies of jemalloc, Lua and
-# the rest are used and nothing else has to be installed. One job, unless JOBS=<n>.
+# the rest are used and nothing else has to be installed. One job, unless JOBS=<n>. A <name> that ends
+# in -asan is built with AddressSanitizer and libc's malloc.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,6 +15,10 @@ from=${1#*=}
 package=${from%%/*}
 suite=${from#*/}
 target=build/servers/$name
+case $name in
+*-asan) allocator="MALLOC=libc SANITIZER=address" ;;
+*) allocator=MALLOC=jemalloc ;;
+esac
 
 [ -x "$target/redis-server" ] && exit 0
 
@@ -21,7 +26,7 @@ source=$(UPSTREAM=yes APT_DIR=build/deps/apt scripts/fetch_source.sh "$package" 
     tail -n 1)
 log=build/servers/$name.log
 echo "servers: building $name from $source, log in $log" >&2
-if ! make -C "$source/src" -j"${JOBS:-1}" BUILD_TLS=no USE_SYSTEMD=no MALLOC=jemalloc CC="${CC:-cc}" CFLAGS= \
+if ! make -C "$source/src" -j"${JOBS:-1}" BUILD_TLS=no USE_SYSTEMD=no $allocator CC="${CC:-cc}" CFLAGS= \
     "$package-server" "$package-cli" "$package-benchmark" >"$log" 2>&1 </dev/null; then
     tail -n 30 "$log" >&2
     exit 1

@@ -1,10 +1,11 @@
 """Fixtures: one server for all tests that need no restart, and servers of their own for the others.
 
-    pytest tests/integration [--topology plain|aof|replica]
+    pytest tests/integration [--topology plain|aof|replica|asan]
 
 The topology changes what stands around the shared server, not the tests: with `aof` it is restarted
 from its append-only file after every test, with `replica` a second server follows it; in both cases
-all records are compared.
+all records are compared. With `asan` every server and the module are those that `make test-asan` builds with
+AddressSanitizer; what that finds fails the test that ends the server.
 """
 
 import os
@@ -21,7 +22,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(servers.ROOT,
 def pytest_addoption(parser):
     parser.addoption(
         "--topology",
-        choices=("plain", "aof", "replica"),
+        choices=tuple(TOPOLOGIES),
         default="plain",
         help="what stands around the server under test",
     )
@@ -30,6 +31,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes seconds, or gigabytes of memory")
+    if config.getoption("--topology") == "asan":
+        servers.use_asan()
 
 
 def pytest_collection_modifyitems(config, items):
@@ -142,7 +145,7 @@ class Replica(Compared):
             super().close()
 
 
-TOPOLOGIES = {"plain": Plain, "aof": Aof, "replica": Replica}
+TOPOLOGIES = {"plain": Plain, "aof": Aof, "replica": Replica, "asan": Plain}
 
 
 @pytest.fixture(scope="session")

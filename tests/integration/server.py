@@ -22,6 +22,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 MODULE = os.environ.get("CKV_MODULE", os.path.join(ROOT, "build", "ckv.so"))
 BINARY = os.environ.get("REDIS_SERVER", "redis-server")
 
+ASAN_MODULE = os.path.join(ROOT, "build", "asan", "ckv.so")
+ASAN_BINARY = os.path.join(ROOT, "build", "servers", "redis-7.0-asan", "redis-server")
+# Records that are large are found through pointers within pages, which lie anywhere; tests of faults load a library
+# of theirs before all others.
+ASAN_ENV = {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"}
+
 PR_SET_PDEATHSIG = 1
 CRASH = re.compile(
     r"=== (REDIS|VALKEY) BUG REPORT|ASSERTION FAILED|ERROR: (Address|Leak)Sanitizer|runtime error:"
@@ -39,6 +45,13 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def use_asan():
+    """All servers from here on are those with AddressSanitizer."""
+    global MODULE, BINARY
+    MODULE, BINARY = ASAN_MODULE, ASAN_BINARY
+    os.environ.update(ASAN_ENV)
 
 
 class ServerFailed(Exception):
