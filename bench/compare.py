@@ -3,6 +3,7 @@
 
     bench/compare.py cache     bytes per record, load rate, save and load time, on each data file
     bench/compare.py latency   one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
+    bench/compare.py fans      pages liked together: read, update and write back a JSON object for every pair
     bench/compare.py uuid      records keyed by UUIDs: strings, hashes by the length of their keys, ckv
 
 A fresh server for each store and file. The module is loaded in every Redis server; what a server takes
@@ -10,10 +11,10 @@ before it holds anything is taken off. Each comparison writes bench/results/<nam
 """
 
 import argparse
-import glob
 import json
 import os
 import random
+import shutil
 import socket
 import struct
 import subprocess
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import fan_pages
 from demo import machine, positive
 from server import ROOT, Client, Failed, Server, _die_with_parent
 
@@ -35,28 +37,40 @@ HASHES = {"hash-max-listpack-entries": "1100", "hash-max-listpack-value": "65536
 
 
 class Memcached:
-    """With the interface of server.Server, as far as it is used here."""
+    """With the interface of server.Server, as far as it is used here. Listens on a loopback port, or on a Unix
+    socket."""
 
-    def __init__(self, megabytes):
+    def __init__(self, megabytes, unix=False):
+        self.dir = tempfile.mkdtemp(prefix="ckv-bench-")
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
+        self.address = os.path.join(self.dir, "memcached.sock") if unix else ("127.0.0.1", self.port)
+        where = ["-s", self.address] if unix else ["-l", "127.0.0.1", "-p", str(self.port), "-U", "0"]
+        user = ["-u", "root"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen(
-            ["memcached", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0", "-m", str(megabytes), "-u", "nobody"],
+            ["memcached", *where, "-m", str(megabytes), *user],
             stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_parent)
         self.wait()
+
+    def connect(self):
+        if isinstance(self.address, tuple):
+            return socket.create_connection(self.address)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.address)
+        return connection
 
     def wait(self):
         for _ in range(500):
             try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
+                self.connect().close()
                 return
             except OSError:
                 time.sleep(0.01)
         raise Failed("memcached does not answer")
 
     def stats(self):
-        with socket.create_connection(("127.0.0.1", self.port)) as s:
+        with self.connect() as s:
             s.sendall(b"stats\r\n")
             text = b""
             while not text.endswith(b"END\r\n"):
@@ -70,6 +84,7 @@ class Memcached:
     def close(self):
         self.process.kill()
         self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
 
     def __enter__(self):
         return self
@@ -201,39 +216,39 @@ def latency(options):
     return rows
 
 
+def fans(options):
+    return fan_pages.compare(options, MODULE, lambda unix: Memcached(options.memcached_megabytes, unix),
+                             lambda *what: print(*what, file=sys.stderr, flush=True))
+
+
 def version(*line):
     return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def data_files():
-    found = sorted(glob.glob(os.path.join(ROOT, "..", "shared", "data", "*.txt")))
-    found += sorted(glob.glob(os.path.join(ROOT, "..", "shared", "data", "*.u32le")))
-    return found
-
-
-COMPARISONS = {"cache": cache, "latency": latency, "uuid": uuid}
+COMPARISONS = {"cache": cache, "latency": latency, "uuid": uuid, "fans": fans}
+OF_FILES = {"cache", "uuid"}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("comparison", choices=COMPARISONS)
-    parser.add_argument("--records", type=positive, default=100_000)
+    parser.add_argument("--records", type=positive, help="profiles, for fans (default: 100,000; 10,000 profiles)")
     parser.add_argument("--data", action="append", help="a file; may be repeated")
     parser.add_argument("--redis-server", default="redis-server")
     parser.add_argument("--memcached-megabytes", type=positive, default=4096)
     parser.add_argument("--json", help="default: bench/results/<comparison>.json")
     options = parser.parse_args()
-    options.data = options.data or data_files()
+    options.records = options.records or (10_000 if options.comparison == "fans" else 100_000)
     try:
-        if not options.data and options.comparison != "latency":
+        if options.comparison in OF_FILES and not options.data:
             raise Failed("no data: --data FILE")
         began = time.monotonic()
         rows = COMPARISONS[options.comparison](options)
         report = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "records": options.records,
                   "servers": [version(options.redis_server, "--version"), version("memcached", "--version")],
                   "command": " ".join([f"bench/compare.py {options.comparison} --records {options.records}"]
-                                      + [f"--data {os.path.basename(path)}" for path in options.data
-                                         if options.comparison != "latency"]),
+                                      + [f"--data {os.path.basename(path)}" for path in options.data or []
+                                         if options.comparison in OF_FILES]),
                   "seconds": time.monotonic() - began, "rows": rows}
     except Failed as failed:
         print(f"compare: {failed}", file=sys.stderr)
