@@ -183,10 +183,10 @@ bench-cache: build/ckv.so | setup-server setup-python ## expiry under load, hit 
 bench-scale: build/ckv.so build/bench-load | setup-server setup-python ## density, speed, pauses, churn by the number of records (N=10000000)
 	.venv/bin/python bench/scale.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
 	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt \
-	    $(DATA_DIR)/tweets_big.txt)))
+	    $(DATA_DIR)/tweets_big.txt))) $(addprefix --kinds $(DATA_DIR)/,tweets.txt ohio.txt github.txt)
 
 bench-layout: build/bench-layout ## what each byte of a record in memory is for (N=10000000 DATA=file)
-	build/bench-layout $(or $(N),10000000) $(or $(DATA),$(DATA_DIR)/tweets.txt)
+	build/bench-layout $(or $(N),10000000) $(or $(DATA),$(DATA_DIR)/tweets.txt) | tee bench/results/layout.json
 
 build/bench-layout: build/release/bench/layout.o $(CORE_C:%.c=build/release/%.o)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -210,8 +210,10 @@ define compare
 	$(COMPARE) uuid --records $(1)
 	$(COMPARE) latency
 	$(COMPARE) fans
-	.venv/bin/python bench/report.py
+	$(REPORT)
 endef
+
+REPORT = .venv/bin/python bench/report.py
 
 build/ckv-bench: $(BENCH_C:%.c=build/release/%.o)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(BENCH_LIBS)

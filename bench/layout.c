@@ -139,8 +139,8 @@ static void add_page(layout *sum, const page *p) {
     }
 }
 
-static void row(const char *what, uint64_t bytes, uint64_t records) {
-    printf("| %s | %.2f |\n", what, (double)bytes / (double)records);
+static void member(const char *name, uint64_t bytes, uint64_t records) {
+    printf(",\n \"%s\": %.3f", name, (double)bytes / (double)records);
 }
 
 int main(int argc, char **argv) {
@@ -164,18 +164,21 @@ int main(int argc, char **argv) {
             for (uint32_t j = 0; j < n; j++) add_page(&sum, pages[j]);
         }
     }
-    printf("| %llu records, a head to %.1f members | bytes |\n|---|---|\n",
-           (unsigned long long)records, (double)sum.members / (double)(sum.heads ? sum.heads : 1));
-    row("encoded value", sum.values, records);
-    row("expiry", sum.codes, records);
-    row("key: tag of the record, its last two digits or a fingerprint", sum.tags, records);
-    row("key: stems of groups, keys without a suffix", sum.stems + sum.keys, records);
-    row("length of the record", sum.lens, records);
-    row("tags and lengths of groups", sum.group_bytes, records);
-    row("page headers", sum.headers, records);
-    row("free space in pages", sum.free, records);
-    row("all pages", in_pages, records);
-    row("directories of the maps", directory, records);
-    row("dictionaries", codecs_bytes(&all), records);
+    const char *slash = strrchr(argv[2], '/');
+    printf("{\"records\": %llu,\n \"data\": \"%s\"", (unsigned long long)records,
+           slash ? slash + 1 : argv[2]);
+    member("members_of_a_group", sum.members, sum.heads ? sum.heads : 1);
+    member("value", sum.values, records);
+    member("expiry", sum.codes, records);
+    member("tag", sum.tags, records);
+    member("stems_and_keys", sum.stems + sum.keys, records);
+    member("length", sum.lens, records);
+    member("groups", sum.group_bytes, records);
+    member("page_headers", sum.headers, records);
+    member("free", sum.free, records);
+    member("pages", in_pages, records);
+    member("directories", directory, records);
+    member("dictionaries", codecs_bytes(&all), records);
+    puts("}");
     return 0;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the generated parts of docs/results.md, one for each JSON file in bench/results that PARTS names.
 
-A part stands between <!-- name:begin --> and <!-- name:end -->. A further file needs one function here and
-its pair of markers in the page."""
+A part stands between <!-- name:begin --> and <!-- name:end -->. A further part needs one function and its pair of
+markers in the page."""
 
 import json
 import os
@@ -13,6 +13,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402: the backend is chosen first
 
+import report_scale  # noqa: E402
+from markdown import table  # noqa: E402
 from server import ROOT, Failed
 
 PAGE = os.path.join(ROOT, "docs", "results.md")
@@ -24,14 +26,9 @@ PUBLISHED = {"airbnb": 419, "amazon_product_reviews": 222, "arxiv": 540, "dblp":
              "reddit": 333, "spotify_charts": 100, "twitter": 540, "tweets": 51.1}
 
 
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def source(report):
+def source(report, what="records"):
     return (f"`{report['command']}`, {report['date']}, {report['machine']}; {'; '.join(report['servers'])}; "
-            f"{report['records']:,} records, {report['seconds']:.0f} s.")
+            f"{report['records']:,} {what}, {report['seconds']:.0f} s.")
 
 
 def by_data(report):
@@ -69,24 +66,32 @@ def unseen(data):
     return text + (f" **By that measure it is behind the published figure on {'; '.join(behind)}.**" if behind else "")
 
 
-def plot_cache(data, stores, path):
+def plot_bars(name, groups, series, unit):
+    """Draws docs/<name>.png: for each series (name -> a height per group) a bar beside each other's."""
     figure, axes = plt.subplots(figsize=(10, 4.5))
-    width = 0.8 / len(stores)
-    for i, store in enumerate(stores):
-        axes.bar([x + i * width for x in range(len(data))],
-                 [rows[store]["bytes"]["used_memory"] for rows in data.values()], width, label=store)
-    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(data))], list(data), rotation=30, ha="right")
-    axes.set_ylabel("bytes per record")
-    axes.legend()
+    width = 0.8 / len(series)
+    for i, (label, heights) in enumerate(series.items()):
+        axes.bar([x + i * width for x in range(len(groups))], heights, width, label=label)
+    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(groups))], groups, rotation=30, ha="right")
+    axes.set_ylabel(unit)
+    if len(series) > 1:
+        axes.legend()
     figure.tight_layout()
-    figure.savefig(path, metadata={"Software": None})
+    figure.savefig(os.path.join(ROOT, "docs", f"{name}.png"), metadata={"Software": None})
     plt.close(figure)
+
+
+def head(report):
+    """The page's first paragraph."""
+    data = by_data(report)
+    return verdict(data) + " " + unseen(data)
 
 
 def cache(report):
     data = by_data(report)
     stores = list(next(iter(data.values())))
-    plot_cache(data, stores, os.path.join(ROOT, "docs", "cache.png"))
+    plot_bars("cache", list(data), {store: [rows[store]["bytes"]["used_memory"] for rows in data.values()]
+                                    for store in stores}, "bytes per record")
     sizes, files, rates = [], [], []
     for name, rows in data.items():
         used = {store: row["bytes"]["used_memory"] for store, row in rows.items()}
@@ -100,7 +105,7 @@ def cache(report):
                                for r in (theirs, ours)]
                      + [" / ".join(f"{ratio:.1f}" for ratio in ratios)])
     return "\n\n".join([
-        verdict(data) + " " + unseen(data), source(report), "![bytes per record](cache.png)",
+        source(report), "![bytes per record](cache.png)",
         "Bytes per record by used_memory (memcached: items and hash table as its `stats` count them), expiry included "
         "except in hashes, whose fields have none. Published: Memcarrot's own figures for data of the same name, "
         "not measured here, on other records than these. At small numbers of records ckv's dictionaries weigh most. "
@@ -119,15 +124,34 @@ def latency(report):
             + [f"{r['us'][p] / 1000:.3f}" for p in ("median", "p95", "p99")] for r in report["rows"]]
     speed = {(r["clients"], r["store"]): r["per_second"] for r in report["rows"]}
     ratios = ", ".join(f"{speed[n, 'ckv'] / speed[n, 'strings']:.2f}" for n, store in speed if store == "ckv")
-    return source(report) + f" ckv's stores/s against strings', by clients: {ratios}.\n\n" + table(["clients", "store", "stores/s", "median ms", "p95 ms", "p99 ms"], rows)
+    stores, clients = list(dict.fromkeys(store for _, store in speed)), list(dict.fromkeys(n for n, _ in speed))
+    plot_bars("latency", [f"{n} clients" for n in clients], {store: [speed[n, store] for n in clients] for store in stores},
+              "objects stored per second")
+    return "\n\n".join([source(report) + f" ckv's stores/s against strings', by clients: {ratios}.",
+                        "![stores per second](latency.png)",
+                        table(["clients", "store", "stores/s", "median ms", "p95 ms", "p99 ms"], rows)])
 
 
 def uuid(report):
     rows = [[r["store"], str(r["bucket"] or ""), f"{r['bytes']['used_memory'] / 1000:.4f}",
              f"{r['bytes']['rss'] / 1000:.4f}", f"{r['load_per_second']:,.0f}"] for r in report["rows"]]
-    return source(report) + "\n\n" + table(
+    plot_bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in report["rows"]],
+              {what: [r["bytes"][what] / 1000 for r in report["rows"]] for what in ("used_memory", "rss")},
+              "GB per million records")
+    return source(report) + "\n\n![GB per million](uuid.png)\n\n" + table(
         ["store", "characters of the hash's key", "GB per million (used_memory)", "GB per million (RSS)",
          "records loaded per second"], rows)
+
+
+def fans(report):
+    rows = [[r["store"], r["transport"], f"{r['seconds']:.1f}", f"{r['per_second']:,.0f}",
+             f"{r['bytes'] / 1e6:.2f}" if "bytes" in r else ""] for r in report["rows"]]
+    plot_bars("fans", [f"{r['store']} {r['transport']}" for r in report["rows"]],
+              {"seconds": [r["seconds"] for r in report["rows"]]}, "seconds")
+    return "\n\n".join([source(report, "profiles"),
+                        f"{report['rows'][0]['pairs']:,} pairs of pages, a read and a write each; the rows at the end were the same "
+                        "in all stores that keep any.", "![seconds](fans.png)",
+                        table(["store", "over", "seconds", "pairs per second", "MB of rows"], rows)])
 
 
 def cache_duty(report):
@@ -155,14 +179,18 @@ def cache_duty(report):
                "strings left"], limits)])
 
 
-PARTS = {"cache": cache, "latency": latency, "uuid": uuid, "cache_duty": cache_duty}
+# The part's name: the JSON file it is made of, and how.
+PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
+         "fans": ("fans", fans), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", report_scale.codec),
+         "scale": ("scale", report_scale.scale), "kinds": ("scale", report_scale.kinds),
+         "layout": ("layout", report_scale.layout)}
 
 
 def main():
     with open(PAGE) as f:
         page = f.read()
-    for name, render in PARTS.items():
-        with open(os.path.join(RESULTS, f"{name}.json")) as f:
+    for name, (result, render) in PARTS.items():
+        with open(os.path.join(RESULTS, f"{result}.json")) as f:
             text = render(json.load(f))
         page, count = re.subn(f"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)",
                               lambda m: m.group(1) + text + "\n" + m.group(2), page, flags=re.S)

@@ -1,6 +1,6 @@
 """Density and speed by the number of records: ckv against strings and hashes on the same kind of server.
 
-    scale.py [--records N] [--parts density,pairs,speed,pause,churn,files] [--sizes 10000,100000,...]
+    scale.py [--records N] [--parts density,pairs,speed,pause,churn,files,drift] [--sizes 10000,100000,...]
 
 Prints a table for each part and keeps the figures in bench/results/scale.json; with the part
 `density` it also draws docs/scale.png."""
@@ -30,8 +30,8 @@ PICTURE = os.path.join(ROOT, "docs", "scale.png")
 LOADER = os.path.join(ROOT, "build", "bench-load")
 
 
-def start(options):
-    server = Server(options.redis_server, module=options.module)
+def start(options, **config):
+    server = Server(options.redis_server, module=options.module, config=config)
     server.start()
     return server
 
@@ -298,6 +298,27 @@ def churn(options, values, name):
 # ---- 7: files ---------------------------------------------------------------------------------------------
 
 
+def timed_save(client, pid):
+    """Seconds of a SAVE, and of these the main thread's in user and in kernel mode."""
+    def spent():
+        with open(f"/proc/{pid}/task/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return [int(n) / os.sysconf("SC_CLK_TCK") for n in fields[11:13]]
+    before, began = spent(), time.perf_counter()
+    client.call("SAVE")
+    seconds = time.perf_counter() - began
+    user, system = (after - earlier for after, earlier in zip(spent(), before))
+    return seconds, {"user": user, "system": system}
+
+
+def unchecked_save(options, values):
+    """Seconds of a SAVE without a checksum."""
+    with start(options, rdbchecksum="no") as server, Client(server.port) as client:
+        load(server, "CSET", values, options.records)
+        settle(client)
+        return timed_save(client, int(client.info("server")["process_id"]))[0]
+
+
 def files(options, values, name):
     result = {}
     head("files", "kind", "SAVE s", "load s", "both s", "file MB", "file / used_memory")
@@ -308,23 +329,65 @@ def files(options, values, name):
                 if verb == "CSET":
                     settle(client)
                 memory = used(client)[0]
-                began = time.perf_counter()
-                client.call("SAVE")
-                saved = time.perf_counter() - began
+                saved, spent = timed_save(client, int(client.info("server")["process_id"]))
             size = os.path.getsize(os.path.join(server.dir, "dump.rdb"))
             server.stop()
             server.start()
             loaded = server.load_seconds()
-            result[verb] = {"save": saved, "load": loaded, "bytes": size, "used_memory": memory}
+            result[verb] = {"save": saved, "load": loaded, "bytes": size, "used_memory": memory, "save_spent": spent}
             row("", verb, saved, loaded, saved + loaded, size / 1e6, size / memory)
+    result["CSET"]["save_spent"]["unchecked"] = unchecked_save(options, values)
     both = {verb: r["save"] + r["load"] for verb, r in result.items()}
     print(f"\nsaving and loading: {both['SET'] / both['CSET']:.1f} times faster")
     return result
 
 
+# ---- data that changes its kind --------------------------------------------------------------------------------
+
+
+def at_rest(client):
+    """INFO ckv when the background has nothing left to do: no CKV TRAIN here."""
+    last = None
+    while True:
+        time.sleep(5)
+        info = client.info("ckv")
+        state = [info[name] for name in ("ckv_trainings", "ckv_pages_to_reencode", "ckv_page_bytes")]
+        if state == last and info["ckv_training"] == "0":
+            return int(info["ckv_page_bytes"]) + int(info["ckv_large_bytes"])
+        last = state
+
+
+def drift(options, _values, _name):
+    """Records of several files, one after the other, in one server and each alone: bytes of pages per record."""
+    total = min(options.records, 1_000_000)
+    sources = [(name, values) for values, name in (data.records(path) for path in options.kinds)]
+    result = {}
+
+    def fill(server, values, first):
+        send(server, lambda i: command("CSET", b"KEY:%d" % (first + i), values[i % len(values)]), total)
+
+    for name, values in sources:
+        with start(options) as server, Client(server.port) as client:
+            fill(server, values, 0)
+            result[name] = {"alone": at_rest(client) / total}
+    with start(options) as server, Client(server.port) as client:
+        for n, (name, values) in enumerate(sources):
+            fill(server, values, n * total)
+            before = at_rest(client)
+        for n, (name, _) in enumerate(sources):
+            send(server, lambda i: command("CDEL", b"KEY:%d" % (n * total + i)), total, b":1\r\n")
+            after = at_rest(client)
+            result[name]["together"] = (before - after) / total
+            before = after
+    head("data that changes", "alone", "together", "difference")
+    for name, r in result.items():
+        row(name, r["alone"], r["together"], f"{100 * (r['together'] / r['alone'] - 1):+.1f}%")
+    return result
+
+
 # ---- all ----------------------------------------------------------------------------------------------------
 
-PARTS = {"density": density, "pairs": pairs, "speed": speed, "pause": pause, "churn": churn, "files": files}
+PARTS = {"density": density, "pairs": pairs, "speed": speed, "pause": pause, "churn": churn, "files": files, "drift": drift}
 
 
 def main():
@@ -336,6 +399,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--data", action="append", help="files with one record a line; density takes them all")
+    parser.add_argument("--kinds", action="append", default=[], help="files for drift, in the order they come")
     options = parser.parse_args()
     sizes = options.sizes or ",".join(str(10 ** e) for e in range(4, 9) if 10 ** e <= options.records)
     options.sizes = [int(size) for size in sizes.split(",")]
@@ -353,7 +417,7 @@ def main():
                 rows[name] = merge(rows.get(name, []), density(options, values, name))
             draw(rows)
         else:
-            result[part] = {"records": options.records, "figures": PARTS[part](options, *sources[0])}
+            result[part] = {"records": min(options.records, 1_000_000) if part == "drift" else options.records, "figures": PARTS[part](options, *sources[0])}
         with open(RESULT, "w") as f:
             json.dump(result, f, indent=1)
 
