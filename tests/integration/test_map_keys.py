@@ -1,6 +1,9 @@
 """Commands on the Redis keys that hold maps: copied, renamed, dumped, restored, moved, deleted."""
 
-from helpers import load, map_keys, texts
+import pytest
+
+from helpers import assert_stored, is_error, load, map_keys, reply, texts
+from test_restore_damage import seal
 
 
 def first_map(r):
@@ -41,3 +44,84 @@ def test_move_takes_the_records_along(r):
     finally:
         r.flushdb()
         r.execute_command("SELECT", 0)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_dumped_map_brings_what_it_takes_to_read_it(r, own_server, trained):
+    """To a server with no dictionaries, or others."""
+    stored = load(r, texts(3000), ttl=1000)
+    r.execute_command("CKV", "TRAIN")
+    r.execute_command("CKV", "OPTIMIZE")
+    with own_server().client() as other:
+        if trained:
+            load(other, texts(3000, seed=9), first=1_000_000)
+            other.execute_command("CKV", "TRAIN")
+            other.execute_command("FLUSHALL")
+        for name in map_keys(r):
+            other.restore(name, 0, r.dump(name))
+        assert other.execute_command("CDBSIZE") == len(stored)
+        assert_stored(other, stored)
+
+
+def test_migrate_of_a_stand_alone_server(r, own_server):
+    stored = load(r, texts(3000), ttl=1000)
+    target = own_server()
+    with target.client() as other:
+        names = map_keys(r)
+        for first in range(0, len(names), 50):
+            r.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 20_000, "KEYS", *names[first:first + 50])
+        assert r.execute_command("CDBSIZE") == 0 and map_keys(r) == []
+        assert_stored(other, stored)
+
+
+def test_swapped_databases(shared, r):
+    with shared.client(db=1) as other:
+        here, there = load(r, texts(500)), load(other, texts(300, seed=5), first=10_000)
+        r.execute_command("SWAPDB", 0, 1)
+        assert other.execute_command("CDBSIZE") == len(here) and r.execute_command("CDBSIZE") == len(there)
+        assert_stored(other, here)
+        assert_stored(r, there)
+        other.execute_command("CSET", "new", "in 1")
+        assert r.execute_command("CGET", "new") is None and other.execute_command("CGET", "new") == b"in 1"
+
+
+@pytest.mark.parametrize("how", ["ASYNC", "SYNC"])
+@pytest.mark.parametrize("command", ["FLUSHALL", "FLUSHDB"])
+def test_flushed(r, command, how):
+    load(r, texts(5000), ttl=1000)
+    assert r.execute_command(command, how)
+    assert r.execute_command("CDBSIZE") == 0 and r.execute_command("CGET", "KEY:1") is None
+    fields = r.execute_command("INFO", "ckv")
+    assert fields["ckv_records"] == fields["ckv_page_bytes"] == 0
+    assert_stored(r, load(r, texts(500)))
+
+
+def test_what_is_told_of_a_map(r):
+    load(r, texts(3000))
+    name = first_map(r)
+    assert r.object("refcount", name) == 1
+    assert r.object("idletime", name) is not None
+    assert r.memory_usage(name) > 0
+    assert b"refcount:1" in r.execute_command("DEBUG", "OBJECT", name)
+    assert r.execute_command("TYPE", name) == b"ckv-map-1"
+
+
+def test_a_map_of_a_newer_version(r):
+    """The version is in the last ten bits of the module's id, which follow the byte for its type."""
+    stored = load(r, texts(3000))
+    name = first_map(r)
+    body = bytearray(r.dump(name)[:-8])
+    assert body[1] == 0x81
+    body[9] += 1
+    answer = reply(r, "RESTORE", "elsewhere", 0, seal(body))
+    assert "Bad data format" in repr(answer), answer
+    assert r.exists("elsewhere") == 0
+    assert_stored(r, stored)
+
+
+def test_unloading_is_refused(own_server):
+    with own_server({"enable-module-command": "yes"}).client() as r:
+        stored = load(r, texts(100))
+        answer = reply(r, "MODULE", "UNLOAD", "ckv")
+        assert is_error(answer) and "data types" in repr(answer), answer
+        assert_stored(r, stored)
