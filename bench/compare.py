@@ -114,6 +114,13 @@ def per_record(before, after, records):
     return {name: (after[name] - before[name]) / records for name in before}
 
 
+def settle(client, store):
+    """Where ckv gets to by itself, in the background."""
+    if store == "ckv":
+        client.call("CKV", "TRAIN")
+        client.call("CKV", "OPTIMIZE")
+
+
 def in_redis(options, store, data, load_args, read_args=()):
     """Loads and reads; bytes per record, rates, and the seconds to save and to load the file."""
     records = options.records
@@ -123,9 +130,7 @@ def in_redis(options, store, data, load_args, read_args=()):
         with Client(server.port) as client:
             before = memory(client)
             loaded = bench(server, store, data, records, *load_args, *read_args)
-            if store == "ckv":
-                client.call("CKV", "TRAIN")
-                client.call("CKV", "OPTIMIZE")
+            settle(client, store)
             read = bench(server, store, data, records, "--mode", "read", "--pipeline", 50, *read_args)
             result = {"bytes": per_record(before, memory(client), records),
                       "load_per_second": loaded["per_second"], "read_per_second": read["per_second"]}
@@ -197,23 +202,32 @@ def write_objects(f, count):
 
 
 def latency(options):
+    """Each object is stored once beforehand, so that memory is taken and dictionaries are learned."""
     rows = []
     with tempfile.NamedTemporaryFile(suffix=".u32le") as f:
         write_objects(f, 2000)
         for clients in CLIENTS:
             for store in ("strings", "memcached", "ckv"):
                 print(f"{clients} clients: {store}", file=sys.stderr, flush=True)
-                args = ["--threads", clients, "--clients", clients]
+                before, timed = ["--pipeline", 20], ["--threads", clients, "--clients", clients]
                 if store == "memcached":
                     with Memcached(options.memcached_megabytes) as server:
-                        report = bench(server, store, f.name, options.records, *args)
+                        bench(server, store, f.name, options.records, *before)
+                        report = bench(server, store, f.name, options.records, *timed)
                 else:
                     with Server(options.redis_server, module=MODULE) as server:
                         server.start()
-                        report = bench(server, store, f.name, options.records, *args)
+                        bench(server, store, f.name, options.records, *before)
+                        with Client(server.port) as client:
+                            settle(client, store)
+                        report = bench(server, store, f.name, options.records, *timed)
                 rows.append({"clients": clients, "store": store, "per_second": report["per_second"],
                              "us": report["pipeline_us"]})
     return rows
+
+
+def version(*line):
+    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def fans(options):
@@ -221,24 +235,21 @@ def fans(options):
                              lambda *what: print(*what, file=sys.stderr, flush=True))
 
 
-def version(*line):
-    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-
-
 COMPARISONS = {"cache": cache, "latency": latency, "uuid": uuid, "fans": fans}
 OF_FILES = {"cache", "uuid"}
+RECORDS = {"cache": 100_000, "latency": 20_000, "uuid": 200_000, "fans": 10_000}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("comparison", choices=COMPARISONS)
-    parser.add_argument("--records", type=positive, help="profiles, for fans (default: 100,000; 10,000 profiles)")
+    parser.add_argument("--records", type=positive, help="profiles, for fans (default: by the comparison)")
     parser.add_argument("--data", action="append", help="a file; may be repeated")
     parser.add_argument("--redis-server", default="redis-server")
     parser.add_argument("--memcached-megabytes", type=positive, default=4096)
     parser.add_argument("--json", help="default: bench/results/<comparison>.json")
     options = parser.parse_args()
-    options.records = options.records or (10_000 if options.comparison == "fans" else 100_000)
+    options.records = options.records or RECORDS[options.comparison]
     try:
         if options.comparison in OF_FILES and not options.data:
             raise Failed("no data: --data FILE")
