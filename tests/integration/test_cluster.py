@@ -164,3 +164,32 @@ def test_restart(node):
         for key in stored:
             pipe.execute_command("CGET", key)
         assert pipe.execute() == list(stored.values())
+
+
+def test_eviction_takes_records_and_no_maps(cluster, rc):
+    """On each node by itself, from all of its slots."""
+    batch, batches, size = 1000, 90, 400
+    rng = random.Random(4)
+    clients = [node.client() for node in cluster.primaries]
+    try:
+        for r in clients:
+            r.config_set("maxmemory-policy", "allkeys-lru")
+            r.config_set("maxmemory", r.info("memory")["used_memory"] + (8 << 20))
+        for first in range(0, batch * batches, batch):
+            pipe = rc.pipeline()
+            for i in range(first, first + batch):
+                pipe.execute_command("CSET", f"key:{i}", b"%d " % i + rng.randbytes(size))
+            assert all(pipe.execute())
+            for r in clients:
+                memory = r.info("memory")
+                assert memory["used_memory"] <= memory["maxmemory"]
+        for r in clients:
+            assert info(r)["evicted_records"] > 0 and r.info("stats")["evicted_keys"] == 0
+        kept = [(i, rc.execute_command("CGET", f"key:{i}")) for i in range(0, batch * batches, 37)]
+        assert all(value.startswith(b"%d " % i) for i, value in kept if value is not None)
+        assert 0.3 < sum(value is not None for _, value in kept) / len(kept) < 0.95
+    finally:
+        for r in clients:
+            r.config_set("maxmemory", 0)
+            r.config_set("maxmemory-policy", "noeviction")
+            r.close()
