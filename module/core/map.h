@@ -121,9 +121,10 @@ typedef void map_gone(void *context, const uint8_t *key, size_t key_len);
 typedef bool map_visitor(void *context, const uint8_t *key, size_t key_len, const map_pos *pos);
 bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context);
 
-/* Brings the pages of one bucket to the current codec; the pages that they were go to `old`, for
- * the caller to free (NULL: they are freed at once). False: out of memory or damaged, and nothing
- * changed. */
+/* Brings the pages of one bucket to the current codec, and merges other buckets if the map has got
+ * smaller by what was brought: the number of buckets may go down, and `bucket_index` with it. The
+ * pages that they were go to `old`, for the caller to free (NULL: they are freed at once). False:
+ * out of memory or damaged, and nothing changed. */
 bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old);
 /* Every invariant of map and pages. */
 bool map_sane(map *m);

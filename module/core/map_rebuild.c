@@ -21,6 +21,9 @@
 
 /* Fewer bytes of pages a bucket than this share of MAP_BUCKET_BYTES: two are merged. */
 #define MERGE_SHARE(bytes) ((bytes)*2 / 5)
+/* The same while all is written anew, which mostly takes less room than before. */
+#define SPARSE_SHARE(bytes) ((bytes)*3 / 4)
+#define MERGES_AT_A_TIME    2
 
 typedef struct pouring {
     map *m;
@@ -274,10 +277,13 @@ static void split(map *m, uint64_t now_ticks) {
     if (!rebuild(&to, from, from)) drop_last_bucket(m);
 }
 
-static void merge(map *m, uint64_t now_ticks) {
+static bool merge(map *m, uint64_t now_ticks, mem_retired *old) {
     uint32_t last = m->buckets - 1, into = buddy(last);
-    pouring to = {.m = m, .index = {into, into}, .buckets = last, .now_ticks = now_ticks};
-    if (rebuild(&to, into, last)) drop_last_bucket(m);
+    pouring to = {
+        .m = m, .index = {into, into}, .buckets = last, .now_ticks = now_ticks, .old = old};
+    if (!rebuild(&to, into, last)) return false;
+    drop_last_bucket(m);
+    return true;
 }
 
 /* Whether a bucket's pages hold so much less than they could that rewriting it pays: a sixth
@@ -299,17 +305,27 @@ void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     if (m->totals.page_bytes > wanted)
         split(m, now_ticks);
     else if (m->buckets > 1 && m->totals.page_bytes < MERGE_SHARE(wanted))
-        merge(m, now_ticks);
+        merge(m, now_ticks, NULL);
     else if (wasteful(map_bucket(m, bucket_index)))
         rewrite(m, bucket_index, now_ticks, NULL);
 }
 
 /* ---- codecs ---------------------------------------------------------------------------------- */
 
-bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
+static bool all_current(const map *m, bucket *b) {
     uint32_t n;
-    page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
+    page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (pages[i]->codec != m->codecs->current) return rewrite(m, bucket_index, now_ticks, old);
+        if (pages[i]->codec != m->codecs->current) return false;
     return true;
+}
+
+bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
+    bool done =
+        all_current(m, map_bucket(m, bucket_index)) || rewrite(m, bucket_index, now_ticks, old);
+    for (int i = 0; done && i < MERGES_AT_A_TIME && m->buckets > 1; i++) {
+        if (m->totals.page_bytes >= SPARSE_SHARE((uint64_t)m->buckets * MAP_BUCKET_BYTES)) break;
+        done = merge(m, now_ticks, old);
+    }
+    return done;
 }
