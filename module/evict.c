@@ -290,8 +290,17 @@ static void configure(RedisModuleCtx *ctx) {
     }
 }
 
+static bool about_memory(const RedisModuleConfigChange *change) {
+    for (uint32_t i = 0; i < change->num_changes; i++)
+        if (strstr(change->config_names[i], "maxmemory")) return true;
+    return false;
+}
+
+/* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
+ * no record may go while it is written. */
 static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)e, (void)sub, (void)data;
+    (void)e, (void)sub;
+    if (!about_memory(data)) return;
     configure(ctx);
     /* Before the server does it, which would take maps. */
     if (evict.filter && may_evict(ctx))

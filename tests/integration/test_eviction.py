@@ -205,6 +205,22 @@ def test_a_limit_lowered_at_run_time(r, limited):
     assert evicted(r)[0] > before[0] + 1000 and evicted(r)[1:] == before[1:]
 
 
+def test_a_setting_that_is_not_about_memory_evicts_nothing(r, limited):
+    """Saving a file changes rdbcompression, map by map. One read of the server's brings it nearer to the limit than it
+    keeps away by itself. Small replies follow, until no command has to make room for its own."""
+    limited("allkeys-lru", 2 * MB)
+    write(r, 0, 30_000)
+    pipe = r.pipeline(transaction=False)
+    pipe.execute_command("SETRANGE", "native", 200_000, "x")
+    for _ in range(20):
+        pipe.execute_command("CDBSIZE")
+    pipe.config_set("rdbcompression", "no")
+    pipe.execute_command("CDBSIZE")
+    pipe.config_set("rdbcompression", "yes")
+    *_, before, _, after, _ = pipe.execute()
+    assert after == before
+
+
 def test_no_eviction_while_paused(r, limited):
     limited("allkeys-lru", 2 * MB)
     write(r, 0, 30_000)
