@@ -66,6 +66,17 @@ def unseen(data):
     return text + (f" **By that measure it is behind the published figure on {'; '.join(behind)}.**" if behind else "")
 
 
+def slower(data):
+    """What ckv does at a lower rate than strings in the same run."""
+    loads = {name: rows["ckv"]["load_per_second"] / rows["strings"]["load_per_second"] for name, rows in data.items()}
+    with open(os.path.join(RESULTS, "latency.json")) as f:
+        writes = latency_ratios(json.load(f))
+    groups = {"loading (of the rate: {})": loads, "large objects stored one at a time (by clients: {})": writes}
+    behind = [text.format(", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio < 1))
+              for text, ratios in groups.items() if min(ratios.values()) < 1]
+    return f"**It is slower than strings at {'; '.join(behind)}.**" if behind else "It loads and stores no slower than strings."
+
+
 def plot_bars(name, groups, series, unit):
     """Draws docs/<name>.png: for each series (name -> a height per group) a bar beside each other's."""
     figure, axes = plt.subplots(figsize=(10, 4.5))
@@ -84,7 +95,7 @@ def plot_bars(name, groups, series, unit):
 def head(report):
     """The page's first paragraph."""
     data = by_data(report)
-    return verdict(data) + " " + unseen(data)
+    return " ".join([verdict(data), slower(data), unseen(data)])
 
 
 def cache(report):
@@ -119,11 +130,17 @@ def cache(report):
                "times"], files)])
 
 
+def latency_ratios(report):
+    """ckv's rate against strings', by the number of clients."""
+    speed = {(r["clients"], r["store"]): r["per_second"] for r in report["rows"]}
+    return {n: rate / speed[n, "strings"] for (n, store), rate in speed.items() if store == "ckv"}
+
+
 def latency(report):
     rows = [[str(r["clients"]), r["store"], f"{r['per_second']:,.0f}"]
             + [f"{r['us'][p] / 1000:.3f}" for p in ("median", "p95", "p99")] for r in report["rows"]]
     speed = {(r["clients"], r["store"]): r["per_second"] for r in report["rows"]}
-    ratios = ", ".join(f"{speed[n, 'ckv'] / speed[n, 'strings']:.2f}" for n, store in speed if store == "ckv")
+    ratios = ", ".join(f"{ratio:.2f}" for ratio in latency_ratios(report).values())
     stores, clients = list(dict.fromkeys(store for _, store in speed)), list(dict.fromkeys(n for n, _ in speed))
     plot_bars("latency", [f"{n} clients" for n in clients], {store: [speed[n, store] for n in clients] for store in stores},
               "objects stored per second")
