@@ -1,9 +1,11 @@
-"""The examples of docs/commands.md and of the README, typed into redis-cli in the order in which they stand there."""
+"""The documents say what is: examples of docs/commands.md and of the README are typed into redis-cli in the order in which
+they stand there; figures, settings, targets and the README's table are those of the program and its results."""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -89,3 +91,10 @@ def test_every_make_target_exists():
     for page in ["README.md"] + [f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md")]:
         for target in re.findall(r"(?:^    |`)make ([a-z][a-z-]*)", read(page), flags=re.M):
             assert target in known, f"{page}: make {target}"
+
+
+def test_the_readmes_table_is_that_of_the_results():
+    done = subprocess.run([sys.executable, "-c", "import json, demo, sys; print(demo.as_markdown(json.load(sys.stdin)))"],
+                          input=read("bench/results/demo.json"), cwd=os.path.join(ROOT, "bench"), text=True,
+                          stdout=subprocess.PIPE, check=True)
+    assert done.stdout in read("README.md")
