@@ -244,6 +244,12 @@ def probe(port, stop, out):
     out.put((worst, histogram))
 
 
+def stolen():
+    """Seconds that the cores were kept from this machine by the one that it runs on (Linux: steal)."""
+    with open("/proc/stat") as f:
+        return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def pause(options, values, name):
     result = {}
     head("pauses", "command", "longest ms", "histogram: up to ms: count")
@@ -253,6 +259,7 @@ def pause(options, values, name):
             stop, out = multiprocessing.Event(), multiprocessing.Queue()
             prober = multiprocessing.Process(target=probe, args=(server.port, stop, out))
             prober.start()
+            stolen_before = stolen()
             load(server, verb, values, options.records)
             if verb == "CSET":
                 client.call("CKV", "OPTIMIZE")
@@ -260,7 +267,8 @@ def pause(options, values, name):
             worst, histogram = out.get()
             prober.join()
             latest = [[x.decode() if isinstance(x, bytes) else x for x in event] for event in client.call("LATENCY", "LATEST")]
-            result[verb] = {"worst_ms": worst, "histogram": histogram, "latency": latest}
+            result[verb] = {"worst_ms": worst, "histogram": histogram, "latency": latest,
+                            "stolen_seconds": stolen() - stolen_before}
             row("", verb, worst, ", ".join(f"{b}: {n}" for b, n in sorted(histogram.items())))
             row("", f"{verb}, LATENCY LATEST", "", latest)
     return result
