@@ -296,15 +296,21 @@ static bool about_memory(const RedisModuleConfigChange *change) {
     return false;
 }
 
+static void make_all_room(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    if (evict.filter && may_evict(ctx)) make_room(ctx, excess(FREE_SLOWLY, 0), 0, true);
+}
+
 /* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
- * no record may go while it is written. */
+ * no record may go while it is written. What is replicated within CONFIG SET would make that a
+ * write, to be replicated itself. So room is made by a timer that is due at once: it was set after
+ * the server's own, which would take maps, and of two that are due the younger one comes first. */
 static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)sub;
     if (!about_memory(data)) return;
     configure(ctx);
-    /* Before the server does it, which would take maps. */
-    if (evict.filter && may_evict(ctx))
-        make_room(ctx, excess(FREE_SLOWLY, 0), 0, !evict.others_by_timer_only);
+    if (evict.filter && may_evict(ctx) && excess(FREE_SLOWLY, 0) > 0)
+        RedisModule_CreateTimer(ctx, 0, make_all_room, NULL);
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
