@@ -13,7 +13,7 @@ import os
 import pytest
 
 import server as servers
-from helpers import is_error, late_by, now_ms, reply
+from helpers import is_error, late_by, now_ms, reply, wait_for_replica
 from server import Server
 
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(servers.ROOT, "build", "hypothesis"))
@@ -130,9 +130,7 @@ class Replica(Compared):
 
     def after_test(self):
         with self.server.client() as r:
-            r.execute_command("SET", "ckv-test-sync", "1")
-            r.execute_command("DEL", "ckv-test-sync")
-            assert r.execute_command("WAIT", 1, 30000) == 1
+            wait_for_replica(r)
         primary = self.records(self.server)
         replica = self.records(self.replica)
         self.assert_agree(primary, replica)

@@ -114,6 +114,13 @@ WORDS = """
 """.split()
 
 
+def wait_for_replica(r):
+    """Until a replica has all that was written so far. WAIT looks at its own connection's last command only, and a
+    pipeline has a connection of its own: so one command more, after all of them."""
+    r.execute_command("PING")
+    assert r.execute_command("WAIT", 1, 30_000) >= 1
+
+
 def texts(count, seed=1):
     """Short messages with a shape that a dictionary can learn, the same ones for the same seed."""
     rng = random.Random(seed)

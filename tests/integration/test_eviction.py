@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, load, reply, texts, wait_for
+from helpers import info, is_error, load, reply, texts, wait_for, wait_for_replica
 
 MB = 1 << 20
 POLICIES = ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
@@ -157,7 +157,7 @@ def test_evictions_are_announced_and_replicated(r, own_server, limited):
     assert len(heard) == count > 1000
     assert all(key.startswith(b"KEY:") for key in heard)
     r.config_set("notify-keyspace-events", "")
-    assert r.execute_command("WAIT", 1, 10_000) >= 1
+    wait_for_replica(r)
     assert replica.execute_command("CDBSIZE") == r.execute_command("CDBSIZE")
     assert evicted(r)[1:] == before[1:]
     assert evicted(replica) == (0, 0, 0)
@@ -257,7 +257,7 @@ def test_a_lowered_limit_is_not_replicated(own_server):
         wait_for(lambda: info(r)["evicted_records"] > 0)
         assert r.info("stats")["evicted_keys"] == 0
         r.execute_command("CSET", "last", "one")
-        assert r.execute_command("WAIT", 1, 20_000) == 1
+        wait_for_replica(r)
         assert other.config_get("maxmemory") == [b"maxmemory", b"0"]
         assert other.execute_command("CDBSIZE") == r.execute_command("CDBSIZE") < 150_000
         folder = os.path.join(primary.dir, "appendonlydir")

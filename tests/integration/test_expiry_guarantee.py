@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from helpers import info, late_by, now_ms, texts, wait_for
+from helpers import info, late_by, now_ms, texts, wait_for, wait_for_replica
 
 COUNT = 100_000
 YEAR_MS = 365 * 86400 * 1000
@@ -79,7 +79,7 @@ def test_expiry_times_survive_everything(written, own_server):
             alive = {k: b for k, b in bounds.items() if b[0] > now_ms() + 60_000}
             rewrite(r, 50_000)
             check(r, alive)
-            assert r.execute_command("WAIT", 1, 10_000) == 1
+            wait_for_replica(r)
             check(follower, alive)
         r.execute_command("DEBUG", "RELOAD")
         check(r, alive)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from cluster import SLOTS, Node, slot_of
-from helpers import assert_stored, load, map_keys, now_ms, texts, wait_for
+from helpers import assert_stored, load, map_keys, now_ms, texts, wait_for, wait_for_replica
 from server import ServerFailed
 
 
@@ -90,7 +90,7 @@ def test_a_replica_of_another_layout(own_server):
         replica = own_server({"ckv.maps": 7, "replicaof": f"127.0.0.1 {primary.port}"})
         r.execute_command("CSET", "later", "v")
         r.execute_command("CDEL", "KEY:1")
-        assert r.execute_command("WAIT", 1, 30000) == 1
+        wait_for_replica(r)
     stored[b"later"] = b"v"
     del stored[b"KEY:1"]
     with replica.client() as r:

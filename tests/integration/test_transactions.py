@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from helpers import is_error, map_keys, reply, wait_for
+from helpers import is_error, map_keys, reply, wait_for, wait_for_replica
 
 # What changes a record that exists, and what comes of it does not matter here.
 WRITES = [
@@ -141,7 +141,7 @@ def test_a_scripts_effects_are_replicated(own_server):
         wait_for(lambda: q.info("replication")["master_link_status"] == "up")
         r.execute_command("EVAL", "redis.call('CSET', KEYS[1], math.random(), 'PX', 50000)", 1, "k")
         r.execute_command("EVAL", "redis.call('CINCR', 'n') redis.call('CAPPEND', 'a', 'x') redis.call('SET', 's', 1)", 0)
-        assert r.execute_command("WAIT", 1, 10_000) == 1
+        wait_for_replica(r)
         for command in [("CGET", "k"), ("CGET", "n"), ("CGET", "a"), ("GET", "s")]:
             assert q.execute_command(*command) == r.execute_command(*command) is not None
         assert abs(q.execute_command("CPEXPIRETIME", "k") - r.execute_command("CPEXPIRETIME", "k")) <= 52
