@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the generated parts of docs/results.md, one for each JSON file in bench/results that PARTS names.
+"""Writes the generated parts of docs/results.md and its plots from the JSON files in bench/results that PARTS names.
 
 A part stands between <!-- name:begin --> and <!-- name:end -->. A further part needs one function and its pair of
 markers in the page."""
@@ -9,12 +9,9 @@ import os
 import re
 import sys
 
-import matplotlib
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402: the backend is chosen first
-
-import report_scale  # noqa: E402
-from markdown import table  # noqa: E402
+import plots
+import report_scale
+from markdown import table
 from server import ROOT, Failed
 
 PAGE = os.path.join(ROOT, "docs", "results.md")
@@ -77,21 +74,6 @@ def slower(data):
     return f"**It is slower than strings at {'; '.join(behind)}.**" if behind else "It loads and stores no slower than strings."
 
 
-def plot_bars(name, groups, series, unit):
-    """Draws docs/<name>.png: for each series (name -> a height per group) a bar beside each other's."""
-    figure, axes = plt.subplots(figsize=(10, 4.5))
-    width = 0.8 / len(series)
-    for i, (label, heights) in enumerate(series.items()):
-        axes.bar([x + i * width for x in range(len(groups))], heights, width, label=label)
-    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(groups))], groups, rotation=30, ha="right")
-    axes.set_ylabel(unit)
-    if len(series) > 1:
-        axes.legend()
-    figure.tight_layout()
-    figure.savefig(os.path.join(ROOT, "docs", f"{name}.png"), metadata={"Software": None})
-    plt.close(figure)
-
-
 def head(report):
     """The page's first paragraph."""
     data = by_data(report)
@@ -101,7 +83,7 @@ def head(report):
 def cache(report):
     data = by_data(report)
     stores = list(next(iter(data.values())))
-    plot_bars("cache", list(data), {store: [rows[store]["bytes"]["used_memory"] for rows in data.values()]
+    plots.bars("cache", list(data), {store: [rows[store]["bytes"]["used_memory"] for rows in data.values()]
                                     for store in stores}, "bytes per record")
     sizes, files, rates = [], [], []
     for name, rows in data.items():
@@ -142,7 +124,7 @@ def latency(report):
     speed = {(r["clients"], r["store"]): r["per_second"] for r in report["rows"]}
     ratios = ", ".join(f"{ratio:.2f}" for ratio in latency_ratios(report).values())
     stores, clients = list(dict.fromkeys(store for _, store in speed)), list(dict.fromkeys(n for n, _ in speed))
-    plot_bars("latency", [f"{n} clients" for n in clients], {store: [speed[n, store] for n in clients] for store in stores},
+    plots.bars("latency", [f"{n} clients" for n in clients], {store: [speed[n, store] for n in clients] for store in stores},
               "objects stored per second")
     return "\n\n".join([source(report) + f" ckv's stores/s against strings', by clients: {ratios}.",
                         "![stores per second](latency.png)",
@@ -152,7 +134,7 @@ def latency(report):
 def uuid(report):
     rows = [[r["store"], str(r["bucket"] or ""), f"{r['bytes']['used_memory'] / 1000:.4f}",
              f"{r['bytes']['rss'] / 1000:.4f}", f"{r['load_per_second']:,.0f}"] for r in report["rows"]]
-    plot_bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in report["rows"]],
+    plots.bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in report["rows"]],
               {what: [r["bytes"][what] / 1000 for r in report["rows"]] for what in ("used_memory", "rss")},
               "GB per million records")
     return source(report) + "\n\n![GB per million](uuid.png)\n\n" + table(
@@ -163,7 +145,7 @@ def uuid(report):
 def fans(report):
     rows = [[r["store"], r["transport"], f"{r['seconds']:.1f}", f"{r['per_second']:,.0f}",
              f"{r['bytes'] / 1e6:.2f}" if "bytes" in r else ""] for r in report["rows"]]
-    plot_bars("fans", [f"{r['store']} {r['transport']}" for r in report["rows"]],
+    plots.bars("fans", [f"{r['store']} {r['transport']}" for r in report["rows"]],
               {"seconds": [r["seconds"] for r in report["rows"]]}, "seconds")
     return "\n\n".join([source(report, "profiles"),
                         f"{report['rows'][0]['pairs']:,} pairs of pages, a read and a write each; the rows at the end were the same "
@@ -203,9 +185,8 @@ PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latenc
          "layout": ("layout", report_scale.layout)}
 
 
-def main():
-    with open(PAGE) as f:
-        page = f.read()
+def generated(page):
+    """The page with all of its parts made anew; draws the plots as well."""
     for name, (result, render) in PARTS.items():
         with open(os.path.join(RESULTS, f"{result}.json")) as f:
             text = render(json.load(f))
@@ -213,6 +194,13 @@ def main():
                               lambda m: m.group(1) + text + "\n" + m.group(2), page, flags=re.S)
         if count != 1:
             raise Failed(f"{PAGE} has no markers <!-- {name}:begin --> and <!-- {name}:end -->")
+    return page
+
+
+def main():
+    with open(PAGE) as f:
+        page = f.read()
+    page = generated(page)
     with open(PAGE, "w") as f:
         f.write(page)
     return 0

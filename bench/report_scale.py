@@ -1,5 +1,6 @@
 """The parts of docs/results.md about scale, the layout of a record and the codec alone. See report.py."""
 
+import plots
 from markdown import table
 
 
@@ -8,6 +9,8 @@ def told(part):
 
 
 def density(rows_by_file):
+    plots.curves("scale", {f"ckv, {name}": {row["records"]: row["ckv"]["used_memory"] for row in rows}
+                           for name, rows in rows_by_file.items()}, "records", "bytes of used_memory per record")
     parts = []
     for name, rows in rows_by_file.items():
         body = []
@@ -108,6 +111,10 @@ def layout(report):
 
 
 def codec(report):
+    plots.bars("codec", [r["name"].rsplit(".", 1)[0] for r in report],
+               {what: [100 * r[of]["bytes"] / r["raw"] if of in r else None for r in report]
+                for what, of in (("zstd with a dictionary, one record", "zstd"), ("the same, pages of 8 KB", "zstd_pages"),
+                                 ("ckv: the best of phrases and zstd", "best"))}, "% of the raw record")
     rows = []
     for r in report:
         phrase, zstd = r["phrase"], r["zstd"]

@@ -2,8 +2,7 @@
 
     scale.py [--records N] [--parts density,pairs,speed,pause,churn,files,drift] [--sizes 10000,100000,...]
 
-Prints a table for each part and keeps the figures in bench/results/scale.json; with the part
-`density` it also draws docs/scale.png."""
+Prints a table for each part and keeps the figures in bench/results/scale.json."""
 
 import argparse
 import json
@@ -24,9 +23,11 @@ from server import ROOT, Client, Failed, Pipelines, Server, command
 
 DEPTH = 50
 CHUNK = 50_000
+MOST_OF_A_KIND = 1_000_000  # records, where each is written many times
 TTL = "86400"
 RESULT = os.path.join(ROOT, "bench", "results", "scale.json")
-PICTURE = os.path.join(ROOT, "docs", "scale.png")
+# Instagram's setting for its buckets; by default a server keeps only smaller hashes compact.
+BUCKETS = {"hash-max-listpack-entries": "1000"}
 LOADER = os.path.join(ROOT, "build", "bench-load")
 
 
@@ -79,7 +80,7 @@ def settle(client):
 
 def growth(options, fill, total, is_ckv):
     """Bytes a record by which used_memory and RSS grow when fill(server) has sent them, and INFO ckv."""
-    with start(options) as server, Client(server.port) as client:
+    with start(options, **BUCKETS) as server, Client(server.port) as client:
         before = used(client)
         seconds = fill(server)
         if is_ckv:
@@ -123,22 +124,6 @@ def merge(old, new):
     return [rows[records] for records in sorted(rows)]
 
 
-def draw(result):
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    figure, axes = plt.subplots(figsize=(7, 4))
-    for name, rows in result.items():
-        axes.plot([r["records"] for r in rows], [r["ckv"]["used_memory"] for r in rows], "o-", label=f"ckv, {name}")
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("records")
-    axes.set_ylabel("bytes of used_memory per record")
-    axes.legend()
-    axes.grid(True, alpha=0.3)
-    figure.savefig(PICTURE, dpi=120, bbox_inches="tight")
-
-
 # ---- 3: small pairs ----------------------------------------------------------------------------------
 
 
@@ -146,8 +131,7 @@ def media_user(i):
     return 1_000_000 + i, random.Random(i).randrange(1_000_000_000)
 
 
-def pairs(options, _values, _name):
-    total = options.records
+def pairs(options, total, _values, _name):
     result = {}
     head("pairs", "kind", "used_memory", "RSS")
 
@@ -187,7 +171,7 @@ def thread_cpu(pid):
 
 def benchmark(server, pid, total, depth, *words):
     """redis-benchmark: requests a second, the server's CPU time per command in us, p99.9 in ms."""
-    requests = 200_000 if depth == 1 else 2_000_000
+    requests = min(25 * total, 200_000 if depth == 1 else 2_000_000)
     before = thread_cpu(pid)
     out = subprocess.run(["redis-benchmark", "-p", str(server.port), "-c", "50", "-P", str(depth), "-n", str(requests),
                           "-r", str(total), "--precision", "3", *words], capture_output=True, text=True, check=True).stdout
@@ -199,9 +183,8 @@ def benchmark(server, pid, total, depth, *words):
             "p999_ms": min(slowest) if slowest else 0.0}
 
 
-def speed(options, values, name):
+def speed(options, total, values, _name):
     """redis-benchmark's keys have twelve digits: records with just these are loaded, as both kinds."""
-    total = options.records
     value = values[0].decode("latin-1")
     result = {}
     with start(options) as server, Client(server.port) as client:
@@ -250,7 +233,7 @@ def stolen():
         return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def pause(options, values, name):
+def pause(options, total, values, _name):
     result = {}
     head("pauses", "command", "longest ms", "histogram: up to ms: count")
     for verb in ("SET", "CSET"):
@@ -260,7 +243,7 @@ def pause(options, values, name):
             prober = multiprocessing.Process(target=probe, args=(server.port, stop, out))
             prober.start()
             stolen_before = stolen()
-            load(server, verb, values, options.records)
+            load(server, verb, values, total)
             if verb == "CSET":
                 client.call("CKV", "OPTIMIZE")
             stop.set()
@@ -277,8 +260,7 @@ def pause(options, values, name):
 # ---- 6: churn -------------------------------------------------------------------------------------------
 
 
-def churn(options, values, name):
-    total = min(options.records, 1_000_000)
+def churn(options, total, values, _name):
     joined = b" ".join(values[:50_000])
 
     def value(i, turn):
@@ -319,21 +301,21 @@ def timed_save(client, pid):
     return seconds, {"user": user, "system": system}
 
 
-def unchecked_save(options, values):
+def unchecked_save(options, total, values):
     """Seconds of a SAVE without a checksum."""
     with start(options, rdbchecksum="no") as server, Client(server.port) as client:
-        load(server, "CSET", values, options.records)
+        load(server, "CSET", values, total)
         settle(client)
         return timed_save(client, int(client.info("server")["process_id"]))[0]
 
 
-def files(options, values, name):
+def files(options, total, values, _name):
     result = {}
     head("files", "kind", "SAVE s", "load s", "both s", "file MB", "file / used_memory")
     for verb in ("SET", "CSET"):
         with start(options) as server:
             with Client(server.port) as client:
-                load(server, verb, values, options.records)
+                load(server, verb, values, total)
                 if verb == "CSET":
                     settle(client)
                 memory = used(client)[0]
@@ -344,7 +326,7 @@ def files(options, values, name):
             loaded = server.load_seconds()
             result[verb] = {"save": saved, "load": loaded, "bytes": size, "used_memory": memory, "save_spent": spent}
             row("", verb, saved, loaded, saved + loaded, size / 1e6, size / memory)
-    result["CSET"]["save_spent"]["unchecked"] = unchecked_save(options, values)
+    result["CSET"]["save_spent"]["unchecked"] = unchecked_save(options, total, values)
     both = {verb: r["save"] + r["load"] for verb, r in result.items()}
     print(f"\nsaving and loading: {both['SET'] / both['CSET']:.1f} times faster")
     return result
@@ -365,9 +347,8 @@ def at_rest(client):
         last = state
 
 
-def drift(options, _values, _name):
+def drift(options, total, _values, _name):
     """Records of several files, one after the other, in one server and each alone: bytes of pages per record."""
-    total = min(options.records, 1_000_000)
     sources = [(name, values) for values, name in (data.records(path) for path in options.kinds)]
     result = {}
 
@@ -408,13 +389,14 @@ def main():
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--data", action="append", help="files with one record a line; density takes them all")
     parser.add_argument("--kinds", action="append", default=[], help="files for drift, in the order they come")
+    parser.add_argument("--json", default=RESULT, help="figures of other parts stay in it")
     options = parser.parse_args()
     sizes = options.sizes or ",".join(str(10 ** e) for e in range(4, 9) if 10 ** e <= options.records)
     options.sizes = [int(size) for size in sizes.split(",")]
     sources = [data.records(path) for path in options.data or [None]]
     result = {}
-    if os.path.exists(RESULT):
-        with open(RESULT) as f:
+    if os.path.exists(options.json):
+        with open(options.json) as f:
             result = json.load(f)
     result["run"] = {"date": str(date.today()), "machine": platform.processor() or platform.machine(),
                      "cores": os.cpu_count(), "command": " ".join(sys.argv)}
@@ -423,10 +405,10 @@ def main():
             rows = result.setdefault(part, {})
             for values, name in sources:
                 rows[name] = merge(rows.get(name, []), density(options, values, name))
-            draw(rows)
         else:
-            result[part] = {"records": min(options.records, 1_000_000) if part == "drift" else options.records, "figures": PARTS[part](options, *sources[0])}
-        with open(RESULT, "w") as f:
+            total = min(options.records, MOST_OF_A_KIND) if part in ("churn", "drift") else options.records
+            result[part] = {"records": total, "figures": PARTS[part](options, total, *sources[0])}
+        with open(options.json, "w") as f:
             json.dump(result, f, indent=1)
 
 

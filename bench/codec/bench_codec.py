@@ -1,4 +1,4 @@
-"""Runs bench_codec on files, prints what it measured, keeps it as JSON and draws it.
+"""Runs bench_codec on files, prints what it measured and keeps it as JSON.
 
     bench_codec.py [--binary build/bench_codec] [file ...]
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "bench" / "results" / "codec.json"
-PICTURE = ROOT / "docs" / "codec.png"
 
 
 def bytes_of(row, codec):
@@ -36,30 +35,6 @@ def print_table(rows):
         print(f"| {row['name']} | " + " | ".join(cells) + " |")
 
 
-def draw(rows):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    kinds = [("zstd", "zstd, trained dictionary, a record at a time", "#b8b8b8"),
-             ("zstd_pages", "zstd, trained dictionary, pages of 8 KB", "#7a8ea8"),
-             ("best", "ckv: phrases, or zstd where it is smaller", "#c0392b")]
-    figure, axes = pyplot.subplots(figsize=(9, 0.45 * len(rows) + 1.6))
-    for k, (codec, label, colour) in enumerate(kinds):
-        shown = [(i, bytes_of(row, codec) / row["raw"] * 100) for i, row in enumerate(rows) if codec in row]
-        axes.barh([i + (k - 1) * 0.27 for i, _ in shown], [share for _, share in shown], 0.25, label=label,
-                  color=colour)
-    axes.set_yticks(range(len(rows)), [f"{row['name']} ({row['raw']:.0f} B)" for row in rows])
-    axes.invert_yaxis()
-    axes.set_xlabel("bytes after encoding, % of the raw record (less is better)")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
-    figure.tight_layout()
-    PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=130)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=ROOT / "build" / "bench_codec")
@@ -70,7 +45,6 @@ def main():
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(rows, indent=1) + "\n")
     print_table(rows)
-    draw(rows)
 
 
 if __name__ == "__main__":

@@ -93,8 +93,28 @@ def test_every_make_target_exists():
             assert target in known, f"{page}: make {target}"
 
 
+def in_bench(program, **more):
+    """Runs Python with the modules of bench/."""
+    return subprocess.run([sys.executable, "-c", program], cwd=os.path.join(ROOT, "bench"), text=True, stdout=subprocess.PIPE,
+                          check=True, **more).stdout
+
+
 def test_the_readmes_table_is_that_of_the_results():
-    done = subprocess.run([sys.executable, "-c", "import json, demo, sys; print(demo.as_markdown(json.load(sys.stdin)))"],
-                          input=read("bench/results/demo.json"), cwd=os.path.join(ROOT, "bench"), text=True,
-                          stdout=subprocess.PIPE, check=True)
-    assert done.stdout in read("README.md")
+    table = in_bench("import json, demo, sys; print(demo.as_markdown(json.load(sys.stdin)))", input=read("bench/results/demo.json"))
+    assert table in read("README.md")
+
+
+def test_the_page_of_results_is_that_of_the_results():
+    page = in_bench("import plots, report, sys; plots.save = lambda *drawn, **how: None; "
+                    "sys.stdout.write(report.generated(open(report.PAGE).read()))")
+    assert page == read("docs/results.md")
+
+
+def test_the_readmes_first_command(tmp_path):
+    """As it stands there, but with fewer records, and these of one's own."""
+    data = tmp_path / "records.txt"
+    data.write_text("".join(f"line {i} of the records: {i * 7919}\n" for i in range(3000)))
+    assert "\n    make demo\n" in read("README.md") and "make demo DATA=records.txt N=" in read("README.md")
+    done = subprocess.run(["make", "-C", ROOT, "demo", f"DATA={data}", "N=5000"], text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bytes per record" in done.stdout
