@@ -3,9 +3,10 @@
  *
  * Files: load.c (start), command_table.c (the commands), cmd_*.c (their families), keyspace.c
  * (from a user's key to its record), places.c (which map that is), maps.c (all maps there are),
- * type.c (the data type: memory, COPY, free), rdb.c (saving and loading), relocate.c (files of
- * other layouts), migration.c (slots on the move), train.c (learning a codec), cron.c (what happens
- * between commands), feed.c (does anybody listen?), config.c, info.c.
+ * strays.c (maps that were renamed), type.c (the data type: memory, COPY, free), rdb.c (saving and
+ * loading), relocate.c (files of other layouts), migration.c (slots on the move), train.c (learning
+ * a codec), cron.c (what happens between commands), feed.c (does anybody listen?), config.c,
+ * info.c.
  *
  * Nothing here knows how records lie inside a map: that is core's.
  */

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "condition.h"
 #include "reply.h"
+#include "strays.h"
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
@@ -62,6 +63,7 @@ int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cdbsize(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    strays_find();
     maps_sum sum = maps_add_up(RedisModule_GetSelectedDb(ctx));
     return RedisModule_ReplyWithLongLong(ctx, (long long)sum.totals.records);
 }

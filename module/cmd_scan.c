@@ -19,6 +19,7 @@
 #include "keyspace.h"
 #include "places.h"
 #include "reply.h"
+#include "strays.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -39,6 +40,7 @@ typedef struct filter {
 } filter;
 
 static filter filter_all(RedisModuleCtx *ctx) {
+    strays_find();
     return (filter){.db = RedisModule_GetSelectedDb(ctx),
                     .now_ms = ckv_now_ms(),
                     .expiring = true,

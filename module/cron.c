@@ -5,6 +5,7 @@
 #include "expire.h"
 #include "feed.h"
 #include "rates.h"
+#include "strays.h"
 #include "train.h"
 #include "waiting.h"
 
@@ -103,6 +104,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     deadline_us = ckv_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
     much_expires = expire_step(ctx, deadline_us);
     bool full = evict_step(ctx, ckv_monotonic_us() + SLICE_US);
+    strays_step();
     clear_empty_store();
     codecs_trim(&ckv.codecs);
     feed_check(ctx);

@@ -68,21 +68,28 @@ static bool map_may_be_elsewhere(RedisModuleCtx *ctx, int db, uint32_t place) {
     return !reply && errno == EPERM;
 }
 
+int keyspace_list(RedisModuleCtx *ctx, int db, uint32_t place, stored_map **s) {
+    RedisModuleKey *handle = open_map(ctx, place);
+    int type = RedisModule_KeyType(handle);
+    *s = NULL;
+    if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(handle) == ckv.type) {
+        *s = RedisModule_ModuleTypeGetValue(handle);
+        maps_list(*s, db, place);
+    }
+    RedisModule_CloseKey(handle);
+    return type;
+}
+
 /* Asks the server for a map that is not in the table. False: l->error says why not. */
 static bool find_map(lookup *l) {
     l->error = NULL;
     l->stored = maps_at(l->db, l->place);
     if (l->stored) return true;
-    RedisModuleKey *handle = open_map(l->ctx, l->place);
-    int type = RedisModule_KeyType(handle);
-    if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(handle) == ckv.type) {
-        l->stored = RedisModule_ModuleTypeGetValue(handle);
-        maps_list(l->stored, l->db, l->place);
-    } else if (type != REDISMODULE_KEYTYPE_EMPTY) {
+    int type = keyspace_list(l->ctx, l->db, l->place, &l->stored);
+    if (l->stored) return true;
+    if (type != REDISMODULE_KEYTYPE_EMPTY)
         l->error = ERROR_TYPE;
-    }
-    RedisModule_CloseKey(handle);
-    if (type == REDISMODULE_KEYTYPE_EMPTY && map_may_be_elsewhere(l->ctx, l->db, l->place))
+    else if (map_may_be_elsewhere(l->ctx, l->db, l->place))
         l->error = ERROR_MOVING;
     return !l->error;
 }

@@ -75,6 +75,10 @@ bool keyspace_may_expire(RedisModuleCtx *ctx);
  * or its name holds something else. */
 stored_map *keyspace_make_map(RedisModuleCtx *ctx, int db, uint32_t place);
 
+/* Lists the map of a place that has come to its key without our doing; *s is NULL if there is none.
+ * ctx has its database selected. Returns the type of what the key holds. */
+int keyspace_list(RedisModuleCtx *ctx, int db, uint32_t place, stored_map **s);
+
 /* Deletes the Redis key of a map that holds no record any more; ctx has its database selected. */
 void keyspace_drop_if_empty(RedisModuleCtx *ctx, const stored_map *s);
 

@@ -56,7 +56,7 @@ void rdb_save_aux(RedisModuleIO *io, int when) {
 
 void rdb_save_optional_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
-    if (maps_add_up(-1).maps > 0) rdb_save_aux(io, when);
+    if (maps_any()) rdb_save_aux(io, when);
 }
 
 static bool load_codec(RedisModuleIO *io) {
@@ -267,10 +267,12 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
     }
 }
 
+/* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
 static void list_loaded(RedisModuleIO *io, stored_map *s) {
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
-    bool misplaced = file_layout != places_layout() && places_named(name, file_layout);
+    bool misplaced =
+        loading_file && file_layout != places_layout() && places_named(name, file_layout);
     if (misplaced) relocate_later(db, name);
     maps_list(s, db, misplaced ? MAPS_NO_PLACE : places_of_name(name));
 }
@@ -292,7 +294,6 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         return NULL;
     }
     stored_map *s = maps_wrap(m);
-    /* A RESTORE can still be refused: its value is listed when it is announced. */
-    if (loading_file) list_loaded(io, s);
+    list_loaded(io, s);
     return s;
 }

@@ -6,6 +6,7 @@
 #include "maps.h"
 #include "places.h"
 #include "rdb.h"
+#include "strays.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ static void free_map(void *value) {
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
     maps_unlist((stored_map *)value);
+    strays_expect();
 }
 
 static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t samples) {
@@ -33,9 +35,12 @@ static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
 
 /* COPY: the same records under another name. */
 static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
-    (void)ctx;
     map *m = map_copy(((const stored_map *)value)->m);
-    return m ? maps_wrap(m) : NULL;
+    if (!m) return NULL;
+    stored_map *s = maps_wrap(m);
+    maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx),
+              places_of_name(RedisModule_GetToKeyNameFromOptCtx(ctx)));
+    return s;
 }
 
 typedef struct digesting {
@@ -82,27 +87,6 @@ static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void *
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
-
-/* Whether a key has come into being other than by a command of ours. Most events are nothing of
- * the kind and must cost nothing: our own writes announce theirs here as well. */
-static bool brings_a_value(const char *event) {
-    static const char *const bringing[] = {"restore", "rename_to", "move_to", "copy_to"};
-    for (size_t i = 0; i < sizeof bringing / sizeof *bringing; i++)
-        if (!strcmp(event, bringing[i])) return true;
-    return false;
-}
-
-static int on_key_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *name) {
-    (void)type;
-    if (!brings_a_value(event)) return REDISMODULE_OK;
-    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
-    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_MODULE &&
-        RedisModule_ModuleTypeGetType(key) == ckv.type)
-        maps_list(RedisModule_ModuleTypeGetValue(key), RedisModule_GetSelectedDb(ctx),
-                  places_of_name(name));
-    RedisModule_CloseKey(key);
-    return REDISMODULE_OK;
-}
 
 static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
@@ -153,7 +137,6 @@ int type_register(RedisModuleCtx *ctx) {
     };
     ckv.type = RedisModule_CreateDataType(ctx, CKV_TYPE_NAME, CKV_TYPE_VERSION, &methods);
     if (!ckv.type) return REDISMODULE_ERR;
-    RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_GENERIC, on_key_event);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_flush);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);

@@ -418,7 +418,6 @@ static int get_api(const char *name, void *at) {
         NOTHING(SetCommandInfo),
         NOTHING(LoadConfigs),
         NOTHING(RegisterInfoFunc),
-        NOTHING(SubscribeToKeyspaceEvents),
         NOTHING(CreateTimer),
         NOTHING(SubscribeToServerEvent),
         NOTHING(GetSelectedDb),

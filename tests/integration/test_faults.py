@@ -210,7 +210,7 @@ def cut_off(own_server):
     proxy.close()
 
 
-def wait_for_replica(primary, replica):
+def in_touch(primary, replica):
     with primary.client() as p, replica.client() as r:
         wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the link")
         p.execute_command("CSET", "the last", str(time.time()))
@@ -224,7 +224,7 @@ def test_a_replica_cut_off_and_back(cut_off, count):
     primary, replica, proxy = cut_off
     with primary.client() as p, replica.client() as r:
         stored = load(p, texts(3000))
-        wait_for_replica(primary, replica)
+        in_touch(primary, replica)
         before = p.info("stats")["sync_full"]
         for round in range(3):
             proxy.cut()
@@ -236,7 +236,7 @@ def test_a_replica_cut_off_and_back(cut_off, count):
                 del stored[key]
             assert r.execute_command("CDBSIZE") > 0
             proxy.mend()
-            wait_for_replica(primary, replica)
+            in_touch(primary, replica)
             assert_stored(r, stored)
             assert r.execute_command("CDBSIZE") == p.execute_command("CDBSIZE") == len(stored) + 1
         assert p.info("stats")["sync_full"] - before == (3 if count == 5000 else 0)
@@ -247,7 +247,7 @@ def test_a_replica_cut_off_in_the_middle_of_a_sync(cut_off):
     primary, replica, proxy = cut_off
     with primary.client() as p, replica.client() as r:
         stored = load(p, texts(20_000)) | load(p, [noise(900, i) for i in range(3000)], key=b"noise:%d")
-        wait_for_replica(primary, replica)
+        in_touch(primary, replica)
         p.execute_command("CONFIG", "SET", "rdb-key-save-delay", 200)
         for pause in (0.0, 0.05, 0.1, 0.2):
             r.execute_command("REPLICAOF", "NO", "ONE")
@@ -258,7 +258,7 @@ def test_a_replica_cut_off_in_the_middle_of_a_sync(cut_off):
             time.sleep(0.05)
             proxy.mend()
         p.execute_command("CONFIG", "SET", "rdb-key-save-delay", 0)
-        wait_for_replica(primary, replica)
+        in_touch(primary, replica)
         assert_stored(r, stored)
         assert r.execute_command("CDBSIZE") == len(stored) + 1
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import assert_stored, is_error, load, map_keys, reply, texts
+from helpers import assert_stored, info, is_error, load, map_keys, reply, texts, wait_for, wait_for_replica
 from test_restore_damage import seal
 
 
@@ -44,6 +44,85 @@ def test_move_takes_the_records_along(r):
     finally:
         r.flushdb()
         r.execute_command("SELECT", 0)
+
+
+@pytest.mark.parametrize("kind", ["string", "map"])
+def test_copy_and_move_leave_the_client_where_it_was(r, own_server, kind):
+    """A module that listens to keyspace notifications makes Valkey 8.1 leave it, and what is replicated, in the other database."""
+    replica = own_server({"replicaof": f"127.0.0.1 {r.connection_pool.connection_kwargs['port']}"})
+    name = "s" if kind == "string" else map_keys_after(r, lambda: r.execute_command("CSET", "s", "v"))
+    if kind == "string":
+        r.execute_command("SET", name, "v")
+    try:
+        assert r.execute_command("COPY", name, name, "DB", 2) == 1
+        assert b" db=0 " in r.execute_command("CLIENT", "INFO")
+        assert r.execute_command("MOVE", name, 3) == 1
+        assert b" db=0 " in r.execute_command("CLIENT", "INFO")
+        r.execute_command("EVAL", "redis.call('SELECT', 2) redis.call('MOVE', KEYS[1], 4) redis.call('SET', 'here', 2)", 1, name)
+        r.execute_command("MULTI")
+        r.execute_command("SELECT", 4)
+        r.execute_command("COPY", name, name, "DB", 5)
+        r.execute_command("SET", "there", 4)
+        r.execute_command("SELECT", 0)
+        r.execute_command("EXEC")
+        wait_for_replica(r)
+        with replica.client() as q:
+            for client in (r, q):
+                found = {}
+                for db in range(6):
+                    client.execute_command("SELECT", db)
+                    found[db] = set(client.execute_command("KEYS", "*"))
+                name = name if isinstance(name, bytes) else name.encode()
+                assert found == {0: set(), 1: set(), 2: {b"here"}, 3: {name}, 4: {name, b"there"}, 5: {name}}
+                client.execute_command("SELECT", 0)
+    finally:
+        r.flushall()
+
+
+def map_keys_after(r, change):
+    change()
+    return first_map(r)
+
+
+def test_a_map_that_was_renamed_is_not_lost(own_server):
+    """Under a name of its own, or under the one of another map's place, with or without a restart in between."""
+    server = own_server({"ckv.train-after": "64kb"})
+    with server.client() as r:
+        stored = load(r, texts(3000), ttl=1000)
+        r.execute_command("CKV", "TRAIN")
+        name = first_map(r)
+        r.execute_command("RENAME", name, "aside")
+        assert r.execute_command("CDBSIZE") < len(stored)
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        r.execute_command("RENAME", "aside", name)
+        assert r.execute_command("CDBSIZE") == len(stored)
+        assert info(r)["records_with_expiry"] == len(stored)
+        assert_stored(r, stored)
+        r.execute_command("RENAME", name, "aside")
+        left = len(stored) - r.execute_command("CDBSIZE")
+        # What it was written with is still there when others have learned something else, and in the file.
+        load(r, texts(3000, seed=2), key=b"new:%d")
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        r.delete(*map_keys(r))
+    server.restart()
+    with server.client() as r:
+        assert r.execute_command("CDBSIZE") == 0
+        r.execute_command("RENAME", "aside", name)
+        assert r.execute_command("CDBSIZE") == left > 0
+        assert sum(r.execute_command("CGET", key) == value for key, value in stored.items()) == left
+
+
+def test_a_map_that_was_moved_is_found_by_the_timer(own_server):
+    """Nobody asks for its records; they expire nevertheless, and INFO counts them."""
+    with own_server().client() as r:
+        stored = load(r, texts(300))
+        r.execute_command("CPEXPIRE", "KEY:5", 400)
+        for name in map_keys(r):
+            assert r.execute_command("MOVE", name, 7) == 1
+        wait_for(lambda: info(r)["expired_records"] == 1)
+        assert info(r)["records"] == len(stored) - 1
 
 
 @pytest.mark.parametrize("trained", [False, True])

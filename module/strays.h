@@ -1,0 +1,27 @@
+/*
+ * strays.h: maps that RENAME and MOVE have taken to another key.
+ *
+ * The server tells when a value leaves its key, but not where it went. Keyspace notifications
+ * would, but a module that listens to them makes Valkey 8.1 forget which database a client had
+ * selected (module.c, moduleNotifyKeyspaceEvent: selectDb of the executing client; 9.1 restores
+ * it): after a MOVE, or a COPY with DB, of whatever key, the client and what is replicated go on in
+ * the other one. So we don't listen, and once a map has left its key without being freed, all names
+ * that records are looked up in are tried, some at a time. A record that is asked for by its key
+ * finds such a map earlier (see keyspace.c).
+ */
+#ifndef CKV_STRAYS_H
+#define CKV_STRAYS_H
+
+#include "ckv.h"
+
+/* A map has left its key. */
+void strays_expect(void);
+
+/* Looks under the next few names; for the timer. */
+void strays_step(void);
+
+/* Looks under all that are left, for commands that list or count all records. In a cluster such a
+ * command may run for a slot that is not theirs (in a script): the timer has to do there. */
+void strays_find(void);
+
+#endif
