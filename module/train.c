@@ -2,6 +2,7 @@
 #include "train.h"
 
 #include "core/codec_train.h"
+#include "core/pace.h"
 #include "core/stem.h"
 #include "evict.h"
 #include "waiting.h"
@@ -29,6 +30,8 @@
  * this many bytes, and at least 1 in this of the data. */
 #define DRIFT_WRITTEN  (8u << 20)
 #define DRIFT_SHARE(n) ((n) / 4)
+/* Of a core, for the thread that learns while no client waits for it: see core/pace.h. */
+#define TRAINING_PERCENT 33
 /* Data that has grown by a quarter is worth a training when nothing is written for a while. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
 #define QUIET_US         3000000
@@ -217,8 +220,8 @@ static codec *learn(void) {
     return moved_to_server(c);
 }
 
-static void *run(void *unused) {
-    (void)unused;
+static void *run(void *percent) {
+    pace_set((unsigned)(uintptr_t)percent);
     atomic_store(&learned, learn());
     malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
     atomic_store(&finished, true);
@@ -234,7 +237,8 @@ static void start_learning(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
     atomic_store(&learning, true);
-    if (pthread_create(&thread, &attributes, run, NULL) != 0) {
+    uintptr_t percent = job.clients.count > 0 ? 100 : TRAINING_PERCENT;
+    if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
         ckv_log("warning", "can't start a thread to train on");
         atomic_store(&finished, true);
     }

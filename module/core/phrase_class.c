@@ -12,6 +12,7 @@
  * its last byte.
  */
 #include "phrase_learn.h"
+#include "pace.h"
 
 #include <math.h>
 
@@ -139,6 +140,7 @@ static float gain(const exchange *e, uint32_t class, const neighbours *a) {
 static uint32_t exchange_round(exchange *e) {
     uint32_t moved = 0;
     for (uint32_t phrase = 0; phrase < e->x->n; phrase++) {
+        pace_keep();
         if (e->first[phrase] == e->first[phrase + 1]) continue;
         neighbours a;
         uint32_t old = e->class_of[phrase], best = old;

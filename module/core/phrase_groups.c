@@ -7,6 +7,7 @@
  */
 #include "phrase_learn.h"
 #include "huffman.h"
+#include "pace.h"
 
 #include <math.h>
 
@@ -138,8 +139,10 @@ static phrase_dict *code_groups(grouping *g, token_list tokens, uint32_t groups_
     rank_phrases(g);
     while ((g->groups = count_groups(g, steps)) > groups_max && steps > 0.01f) steps /= 2;
     count_sightings(g, tokens);
-    for (uint32_t context = 0; context <= g->classes; context++)
+    for (uint32_t context = 0; context <= g->classes; context++) {
+        pace_keep();
         if (!code_context(g, context)) return NULL;
+    }
     phrase_plan plan = {.n = g->x->n,
                         .groups = g->groups,
                         .contexts = g->classes + 1,

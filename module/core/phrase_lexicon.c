@@ -7,6 +7,7 @@
  * pruning of unigram language models (Kudo, arXiv 1804.10959).
  */
 #include "phrase_lexicon.h"
+#include "pace.h"
 
 #include <math.h>
 
@@ -126,6 +127,7 @@ bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
     if (!t.slots) return false;
     memset(t.slots, 0, t.n * sizeof *t.slots);
     for (uint32_t i = 0; i < set->n; i++) {
+        pace_keep();
         const uint8_t *p = set->list[i].data;
         uint32_t before = LEXICON_START, phrase;
         for (size_t left = set->list[i].len; left > 0;) {
@@ -146,6 +148,7 @@ size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t
     size_t n = 0;
     memset(x->count, 0, x->n * sizeof *x->count);
     for (uint32_t i = 0; i < set->n; i++) {
+        pace_keep();
         const uint8_t *p = set->list[i].data;
         uint32_t phrase;
         if (n++ < max) tokens[n - 1] = LEXICON_START;
