@@ -30,7 +30,8 @@
  * this many bytes, and at least 1 in this of the data. */
 #define DRIFT_WRITTEN  (8u << 20)
 #define DRIFT_SHARE(n) ((n) / 4)
-/* Of a core, for the thread that learns while no client waits for it: see core/pace.h. */
+/* Of a core, for the thread that learns while no client waits for it, and something is known
+ * already: see core/pace.h. */
 #define TRAINING_PERCENT 33
 /* Data that has grown by a quarter is worth a training when nothing is written for a while. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
@@ -237,7 +238,8 @@ static void start_learning(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
     atomic_store(&learning, true);
-    uintptr_t percent = job.clients.count > 0 ? 100 : TRAINING_PERCENT;
+    bool urgent = job.clients.count > 0 || ckv.codecs.current == CODEC_RAW;
+    uintptr_t percent = urgent ? 100 : TRAINING_PERCENT;
     if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
         ckv_log("warning", "can't start a thread to train on");
         atomic_store(&finished, true);
