@@ -27,7 +27,6 @@ from demo import machine, positive
 from server import ROOT, Client, Failed, Server, _die_with_parent
 
 BENCH = os.path.join(ROOT, "build", "ckv-bench")
-MODULE = os.path.join(ROOT, "build", "ckv.so")
 RESULTS = os.path.join(ROOT, "bench", "results")
 CACHE_STORES = ["strings", "strings-zlib", "strings-zstd", "hashes", "memcached", "ckv"]
 BUCKETS = [3, 4, 5, 6, 7]
@@ -125,7 +124,7 @@ def in_redis(options, store, data, load_args, read_args=()):
     """Loads and reads; bytes per record, rates, and the seconds to save and to load the file."""
     records = options.records
     config = HASHES if store.startswith("hashes") else {}
-    with Server(options.redis_server, module=MODULE, config=config) as server:
+    with Server(options.redis_server, module=options.module, config=config) as server:
         server.start()
         with Client(server.port) as client:
             before = memory(client)
@@ -215,7 +214,7 @@ def latency(options):
                         bench(server, store, f.name, options.records, *before)
                         report = bench(server, store, f.name, options.records, *timed)
                 else:
-                    with Server(options.redis_server, module=MODULE) as server:
+                    with Server(options.redis_server, module=options.module) as server:
                         server.start()
                         bench(server, store, f.name, options.records, *before)
                         with Client(server.port) as client:
@@ -231,7 +230,7 @@ def version(*line):
 
 
 def fans(options):
-    return fan_pages.compare(options, MODULE, lambda unix: Memcached(options.memcached_megabytes, unix),
+    return fan_pages.compare(options, lambda unix: Memcached(options.memcached_megabytes, unix),
                              lambda *what: print(*what, file=sys.stderr, flush=True))
 
 
@@ -246,6 +245,7 @@ def main():
     parser.add_argument("--records", type=positive, help="profiles, for fans (default: by the comparison)")
     parser.add_argument("--data", action="append", help="a file; may be repeated")
     parser.add_argument("--redis-server", default="redis-server")
+    parser.add_argument("--module", default=os.path.join(ROOT, "build", "ckv.so"))
     parser.add_argument("--memcached-megabytes", type=positive, default=4096)
     parser.add_argument("--json", help="default: bench/results/<comparison>.json")
     options = parser.parse_args()

@@ -74,8 +74,8 @@ def run(store, count):
     return {"seconds": seconds, "pairs": pairs, "per_second": pairs / seconds, "digest": digest.hexdigest()}
 
 
-def in_redis(options, module, prefix, transport):
-    with Server(options.redis_server, module=module, config={"unixsocket": "bench.sock"}) as server:
+def in_redis(options, prefix, transport):
+    with Server(options.redis_server, module=options.module, config={"unixsocket": "bench.sock"}) as server:
         server.start()
         where = {"unix_socket_path": os.path.join(server.dir, "bench.sock")} if transport == "Unix socket" \
             else {"port": server.port}
@@ -101,14 +101,14 @@ def in_memcached(options, memcached, transport):
         return result
 
 
-def compare(options, module, memcached, say):
+def compare(options, memcached, say):
     """Rows of the comparison. The stores that keep rows must end up with the same ones."""
     jobs = [("null", "", lambda: run(Nothing(), options.records)),
             ("process", "", lambda: run(InProcess(), options.records))]
     for transport in ("TCP", "Unix socket"):
         jobs += [("memcached", transport, lambda t=transport: in_memcached(options, memcached, t)),
-                 ("strings", transport, lambda t=transport: in_redis(options, module, "", t)),
-                 ("ckv", transport, lambda t=transport: in_redis(options, module, "C", t))]
+                 ("strings", transport, lambda t=transport: in_redis(options, "", t)),
+                 ("ckv", transport, lambda t=transport: in_redis(options, "C", t))]
     rows = []
     for store, transport, job in jobs:
         say(store, transport)

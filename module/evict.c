@@ -23,6 +23,8 @@
 /* Nothing was found that may go: how long that is believed. */
 #define EXHAUSTED_MS      10000
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
+/* How late another timer may be, at the most. (Of the time since the machine was started.) */
+#define LONG_OVERDUE_MS 10000
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
 
@@ -303,14 +305,16 @@ static void make_all_room(RedisModuleCtx *ctx, void *unused) {
 
 /* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
  * no record may go while it is written. What is replicated within CONFIG SET would make that a
- * write, to be replicated itself. So room is made by a timer that is due at once: it was set after
- * the server's own, which would take maps, and of two that are due the younger one comes first. */
+ * write, to be replicated itself. So room is made by a timer, which must come before the one that
+ * the server has just set to make room itself: that would take maps. Of those that are due the
+ * server begins with what it was told last; but all timers of modules are one to it, told when a
+ * timer is due before all others. Ours has been due for longer than any other. */
 static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)sub;
     if (!about_memory(data)) return;
     configure(ctx);
     if (evict.filter && may_evict(ctx) && excess(FREE_SLOWLY, 0) > 0)
-        RedisModule_CreateTimer(ctx, 0, make_all_room, NULL);
+        RedisModule_CreateTimer(ctx, -LONG_OVERDUE_MS, make_all_room, NULL);
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */

@@ -29,7 +29,7 @@ def run(tmp_path):
     def script(name, *args):
         result = tmp_path / "result.json"
         done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", name), *map(str, args), "--redis-server", BINARY,
-                               "--json", result], text=True, capture_output=True)
+                               "--module", MODULE, "--json", result], text=True, capture_output=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(result.read_text())
 
@@ -54,7 +54,7 @@ def test_the_fan_page_job_ends_alike_in_all_stores(run):
 # `drift` waits for the background many times.
 @pytest.mark.parametrize("part", ["density", "pairs", "speed", "pause", "churn", "files", pytest.param("drift", marks=pytest.mark.slow)])
 def test_scale(run, lines, part):
-    report = run("scale.py", "--module", MODULE, "--records", 2000, "--sizes", "1000,2000", "--rounds", 1, "--data", lines,
+    report = run("scale.py", "--records", 2000, "--sizes", "1000,2000", "--rounds", 1, "--data", lines,
                  "--kinds", lines, "--parts", part)
     if part == "density":
         assert [row["records"] for row in report[part]["lines.txt"]] == [1000, 2000]

@@ -246,6 +246,23 @@ def test_an_empty_store_gives_its_dictionaries_back(r):
     assert r.execute_command("CGET", b"KEY:5") == stored[b"KEY:5"]
 
 
+@pytest.mark.parametrize("late", [0, 0.3])
+def test_a_lowered_limit_takes_records_and_no_maps(own_server, late):
+    """The server has a timer of its own to make room, and would take maps; ours must come first, also when timers are late."""
+    rng = random.Random(3)
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        load(r, [rng.randbytes(300) for _ in range(40_000)])
+        r.config_set("maxmemory-policy", "allkeys-lru")
+        for _ in range(5):
+            pipe = r.pipeline(transaction=False)
+            pipe.execute_command("DEBUG", "SLEEP", late)
+            pipe.config_set("maxmemory", r.info("memory")["used_memory"] - MB)
+            before = evicted(r)[0]
+            pipe.execute()
+            wait_for(lambda: evicted(r)[0] > before)
+            assert r.info("stats")["evicted_keys"] == 0
+
+
 def test_a_lowered_limit_is_not_replicated(own_server):
     """What goes because of it is; the setting is each server's own."""
     primary = own_server({"appendonly": "yes"})
