@@ -23,7 +23,7 @@
 /* Nothing was found that may go: how long that is believed. */
 #define EXHAUSTED_MS      10000
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
-/* How late another timer may be, at the most. (Of the time since the machine was started.) */
+/* How late another timer may be, at the most. */
 #define LONG_OVERDUE_MS 10000
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
@@ -313,8 +313,11 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     (void)e, (void)sub;
     if (!about_memory(data)) return;
     configure(ctx);
-    if (evict.filter && may_evict(ctx) && excess(FREE_SLOWLY, 0) > 0)
-        RedisModule_CreateTimer(ctx, -LONG_OVERDUE_MS, make_all_room, NULL);
+    if (!evict.filter || !may_evict(ctx) || excess(FREE_SLOWLY, 0) <= 0) return;
+    /* Not before the machine was started, where the server's clock begins. */
+    uint64_t up_ms = ckv_monotonic_us() / 1000;
+    mstime_t overdue_ms = up_ms < LONG_OVERDUE_MS ? (mstime_t)up_ms : LONG_OVERDUE_MS;
+    RedisModule_CreateTimer(ctx, -overdue_ms, make_all_room, NULL);
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
