@@ -13,7 +13,7 @@
 #ifndef CKV_H
 #define CKV_H
 
-#include "core/map.h"
+#include "core/map/map.h"
 #include "redismodule.h"
 
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* info.c: the figures of INFO ckv and CKV STATS. See info.h. */
 #include "info.h"
 
-#include "cron.h"
-#include "maps.h"
-#include "rates.h"
-#include "train.h"
+#include "background/cron.h"
+#include "keyspace/maps.h"
+#include "background/rates.h"
+#include "background/train.h"
 
 typedef struct figure {
     const char *name;

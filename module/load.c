@@ -1,14 +1,14 @@
 /* load.c: the module's start, and what everything else stands on. */
 #include "ckv.h"
-#include "child.h"
-#include "commands.h"
+#include "server/child.h"
+#include "commands/commands.h"
 #include "config.h"
-#include "cron.h"
-#include "evict.h"
+#include "background/cron.h"
+#include "background/evict.h"
 #include "info.h"
-#include "migration.h"
-#include "places.h"
-#include "type.h"
+#include "keyspace/migration.h"
+#include "keyspace/places.h"
+#include "persist/type.h"
 
 #include <stdarg.h>
 #include <stdio.h>

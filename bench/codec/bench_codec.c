@@ -8,7 +8,7 @@
  * for one record: what it takes without its length, and for zstd without its frame header.
  */
 #define ZSTD_STATIC_LINKING_ONLY
-#include "../../module/core/phrase.h"
+#include "core/phrase/phrase.h"
 
 #include <malloc.h>
 #include <stdbool.h>

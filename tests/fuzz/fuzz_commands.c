@@ -4,8 +4,8 @@
  *
  *      [command, 1 byte][arguments, 1 byte] ([word, 1 byte] or [0xff][length, 1 byte][bytes])...
  */
-#include "command_table.h"
-#include "maps.h"
+#include "commands/command_table.h"
+#include "keyspace/maps.h"
 #include "shim.h"
 
 #include <stdio.h>

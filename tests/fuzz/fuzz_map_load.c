@@ -1,6 +1,6 @@
 /* Bytes from a file as the buckets of a map, then traffic: an error or a sane map, never a crash.
  */
-#include "map_save.h"
+#include "core/map/map_save.h"
 
 #include <stdio.h>
 #include <string.h>

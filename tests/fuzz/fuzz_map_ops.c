@@ -4,10 +4,10 @@
  *
  *      [operation, 1 byte][key, 1 byte][argument, 2 bytes] ...
  */
-#include "codec_train.h"
-#include "map_copy.h"
-#include "map_expire.h"
-#include "map_save.h"
+#include "core/codec/codec_train.h"
+#include "core/map/map_copy.h"
+#include "core/map/map_expire.h"
+#include "core/map/map_save.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Random bytes are hardly ever a dictionary, so with an odd length the saved dictionary is a valid
  * one in which the bytes are written over: [place, 2 bytes][byte] each.
  */
-#include "../../module/core/phrase.h"
+#include "core/phrase/phrase.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * fuzz_phrase_roundtrip.c: trains on the input cut at its newlines, then every part, and the
  * whole, must come back, from the dictionary and from a saved and loaded copy of it.
  */
-#include "../../module/core/phrase.h"
+#include "core/phrase/phrase.h"
 
 #include <stdlib.h>
 #include <string.h>

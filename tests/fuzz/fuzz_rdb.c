@@ -8,9 +8,9 @@
  *      2   a valid payload in which bytes are written over: [place, 3 bytes][byte] each
  *      3   a valid file likewise
  */
-#include "codec_train.h"
-#include "maps.h"
-#include "rdb.h"
+#include "core/codec/codec_train.h"
+#include "keyspace/maps.h"
+#include "persist/rdb.h"
 #include "shim.h"
 
 #include <stdio.h>

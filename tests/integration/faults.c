@@ -15,9 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile struct {
-    int64_t seconds, no_fork;
-} *wanted;
+static const volatile struct { int64_t seconds, no_fork; } * wanted;
 
 __attribute__((constructor)) static void start(void) {
     const char *path = getenv("CKV_FAULTS");

@@ -1,0 +1,56 @@
+/* expire.c: active expiry. See expire.h. */
+#include "background/active_expiry.h"
+
+#include "core/map/map_expire.h"
+#include "keyspace/lookup.h"
+#include "keyspace/removals.h"
+
+/* Of what a slice has looked at, more than 1 in this has expired: there is much to do. */
+#define MUCH         10
+#define SHARE_WEIGHT 0.05 /* of one slice, in the share that is shown */
+
+static struct {
+    maps_cursor cursor;
+    removals gone;
+    RedisModuleCtx *ctx;
+} pass;
+
+void expire_start(void) {
+    maps_cursor_register(&pass.cursor);
+}
+
+/* Expires what is due in one bucket, at most a batch; true if that was all. */
+static bool expire_bucket(stored_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
+    RedisModule_SelectDb(pass.ctx, s->db);
+    uint32_t n = map_expire(s->m, bucket, now_ms, REMOVALS_MAX, removals_note, &pass.gone);
+    *deleted += n;
+    ckv.stats.expired += n;
+    removals_announce(pass.ctx, &pass.gone, REDISMODULE_NOTIFY_EXPIRED, "expired");
+    keyspace_drop_if_empty(pass.ctx, s);
+    return n < REMOVALS_MAX;
+}
+
+bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    stored_map *s;
+    uint32_t bucket;
+    uint64_t looked_at = 0, deleted = 0;
+    uint64_t start_us = ckv_monotonic_us();
+    int64_t now_ms = ckv_now_ms();
+    if (!keyspace_may_expire(ctx)) return false;
+    pass.ctx = ctx;
+    if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
+    while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
+        if (s->m->totals.expiring > 0 && maps_served(s)) {
+            looked_at += s->m->totals.records / s->m->buckets + 1;
+            /* What is left of the bucket is due again at once. */
+            if (!expire_bucket(s, bucket, now_ms, &deleted))
+                maps_cursor_again(&pass.cursor, s, bucket);
+        }
+        if (ckv_monotonic_us() >= deadline_us) break;
+    }
+    if (looked_at > 0)
+        ckv.stats.expired_share +=
+            SHARE_WEIGHT * ((double)deleted / (double)looked_at - ckv.stats.expired_share);
+    ckv.stats.expire_us += ckv_monotonic_us() - start_us;
+    return deleted * MUCH > looked_at;
+}

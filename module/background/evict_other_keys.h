@@ -1,0 +1,20 @@
+/*
+ * evict_others.h: evicting keys that are not ckv's, when they and the records share `maxmemory`.
+ *
+ * The server itself would do it, but it can't be told to spare the maps. As the server does, a few
+ * keys are drawn at random, and the one that the policy wants to go first goes.
+ */
+#ifndef CKV_EVICT_OTHERS_H
+#define CKV_EVICT_OTHERS_H
+
+#include "ckv.h"
+#include "core/map/map_evict.h"
+
+/* Bytes of all keys that are not maps: their number, and what those take that are drawn now and
+ * then. 0 if there are none that may go. */
+double others_bytes(RedisModuleCtx *ctx, const map_eviction *how);
+
+/* Evicts one of them; returns the bytes that it took, 0 if none was found that may go. */
+size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how);
+
+#endif

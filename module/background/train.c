@@ -1,0 +1,339 @@
+/* train.c: learning a codec from what is stored. See train.h. */
+#include "background/train.h"
+
+#include "core/codec/codec_train.h"
+#include "core/base/pace.h"
+#include "core/base/stem.h"
+#include "background/evict.h"
+#include "server/waiting.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLE_MAX     (16u << 20) /* bytes of short values, and as many of long ones */
+#define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
+#define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
+/* Less than 1 in this of the sample is not looked for any longer. */
+#define HARDLY 16
+/* What a short value is taken to have when it is not known how many there are. Bytes. */
+#define SHORT_VALUE 64
+#define GROWN       4 /* times the data, since the last sample was taken */
+/* A codec's memory: at least this, and at most this share of the raw data, 3%. */
+#define CODEC_BYTES_MIN (64u << 10)
+#define CODEC_SHARE(n)  ((n) / 33)
+/* What is written compresses worse than the codec's own figure by this: it was not made for it. */
+#define DRIFTED 1.1
+/* But so much has been written since the last sample, that the next one will tell more: at least
+ * this many bytes, and at least 1 in this of the data. */
+#define DRIFT_WRITTEN  (8u << 20)
+#define DRIFT_SHARE(n) ((n) / 4)
+/* Of a core, for the thread that learns while no client waits for it, and something is known
+ * already: see core/pace.h. */
+#define TRAINING_PERCENT 33
+/* Data that has grown by a quarter is worth a training when nothing is written for a while. */
+#define GROWN_QUIETLY(n) ((n) + (n) / 4)
+#define QUIET_US         3000000
+
+/* Samples, each behind its length, in chunks: one block that grows would be copied, and that takes
+ * the main thread tens of milliseconds. */
+#define CHUNK_BYTES (256u << 10)
+typedef struct chunk {
+    struct chunk *next;
+    uint32_t used;
+    uint8_t bytes[];
+} chunk;
+
+typedef struct collection {
+    chunk *first, *last;
+    size_t used, count; /* bytes of samples, samples */
+} collection;
+
+static struct {
+    bool sampling;
+    maps_cursor cursor;
+    uint64_t chance; /* that a bucket is sampled, of CODEC_SAMPLE_ALL */
+    uint64_t random;
+    collection keys, values[2]; /* short ones, long ones: see CODEC_LONG */
+    uint8_t last_stem[64];
+    size_t last_stem_len;
+    uint64_t data_bytes; /* raw, when the sampling began */
+    size_t max_bytes;
+    int level;
+    waiting clients; /* of the training that runs */
+    waiting later;   /* who came during it: of the next one, which will know what is stored now */
+} job;
+
+static atomic_bool learning;
+static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
+static atomic_bool finished;     /* the thread is done, with or without a codec */
+
+/* When the server was last seen to have written something, and how much it had by then. */
+static struct {
+    uint64_t written;
+    uint64_t at_us;
+} last_write;
+
+void train_start(void) {
+    maps_cursor_register(&job.cursor);
+    job.random = 0x9e3779b97f4a7c15ULL;
+}
+
+bool train_running(void) {
+    return job.sampling || atomic_load(&learning);
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+static bool add_chunk(collection *c) {
+    chunk *added = malloc(CHUNK_BYTES);
+    if (!added) return false;
+    *added = (chunk){0};
+    *(c->last ? &c->last->next : &c->first) = added;
+    c->last = added;
+    return true;
+}
+
+static bool fits(const collection *c, size_t bytes) {
+    return c->last && c->last->used + bytes <= CHUNK_BYTES - sizeof(chunk);
+}
+
+/* Adds a sample, which fits a chunk. What there is no memory for is left out. */
+static void collect(collection *c, const uint8_t *bytes, size_t len) {
+    uint32_t prefix = (uint32_t)len;
+    if (!fits(c, sizeof prefix + len) && !add_chunk(c)) return;
+    uint8_t *to = c->last->bytes + c->last->used;
+    memcpy(to, &prefix, sizeof prefix);
+    memcpy(to + sizeof prefix, bytes, len);
+    c->last->used += (uint32_t)(sizeof prefix + len);
+    c->used += len;
+    c->count++;
+}
+
+static void forget(collection *c) {
+    for (chunk *at = c->first, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+    *c = (collection){0};
+}
+
+/* Neighbours share their stem, and it is stored once: it counts once. */
+static void collect_key(const uint8_t *key, size_t len) {
+    uint8_t suffix;
+    size_t stem_len = stem_split(key, len, &suffix);
+    if (stem_len > MAP_KEY_MAX || job.keys.used + stem_len > SAMPLE_KEY_MAX) return;
+    bool again = stem_len == job.last_stem_len && stem_len <= sizeof job.last_stem &&
+                 !memcmp(key, job.last_stem, stem_len);
+    if (again) return;
+    collect(&job.keys, key, stem_len);
+    job.last_stem_len = stem_len;
+    if (stem_len <= sizeof job.last_stem) memcpy(job.last_stem, key, stem_len);
+}
+
+/* Random numbers below CODEC_SAMPLE_ALL. */
+static uint64_t next_random(void) {
+    job.random ^= job.random << 13;
+    job.random ^= job.random >> 7;
+    job.random ^= job.random << 17;
+    return job.random >> 32;
+}
+
+/* One kind of values is complete, and the other is as well, or there is hardly anything of it. */
+static bool sampled_enough(void) {
+    size_t shorts = job.values[0].used, longs = job.values[1].used;
+    size_t more = shorts > longs ? shorts : longs, less = shorts > longs ? longs : shorts;
+    return more >= SAMPLE_MAX && (less >= SAMPLE_MAX || less < SAMPLE_MAX / HARDLY);
+}
+
+static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    collect_key(key, key_len);
+    size_t len;
+    const uint8_t *value = map_value(context, pos, &len);
+    if (!value || len == 0) return true;
+    collection *kind = &job.values[len >= CODEC_LONG];
+    if (kind->used < SAMPLE_MAX) collect(kind, value, len < RECORD_MAX ? len : RECORD_MAX);
+    return !sampled_enough();
+}
+
+static void start_sampling(void) {
+    maps_sum sum = maps_add_up(-1);
+    uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
+    job.sampling = true;
+    job.data_bytes = raw;
+    /* So many buckets that there is enough of the short values even where long ones fill the
+     * memory. */
+    uint64_t some = sum.totals.records * SHORT_VALUE;
+    if (some > sum.totals.value_bytes) some = sum.totals.value_bytes;
+    job.chance = codec_sample_chance(some, 2 * SAMPLE_MAX);
+    job.level = (int)ckv.config.compression_level;
+    job.max_bytes = CODEC_SHARE(raw);
+    if (job.max_bytes < CODEC_BYTES_MIN) job.max_bytes = CODEC_BYTES_MIN;
+    if (job.max_bytes > (size_t)ckv.config.dictionary_size)
+        job.max_bytes = (size_t)ckv.config.dictionary_size;
+    maps_cursor_start(&job.cursor);
+}
+
+/* ---- learning, on a thread of its own -------------------------------------------------------- */
+
+/* Appends what was collected to an array of samples; returns its new end. */
+static phrase_sample *append(phrase_sample *array, const collection *c) {
+    for (const chunk *from = c->first; from; from = from->next) {
+        for (uint32_t at = 0, len; at < from->used; at += len) {
+            memcpy(&len, from->bytes + at, sizeof len);
+            at += (uint32_t)sizeof len;
+            *array++ = (phrase_sample){from->bytes + at, len};
+        }
+    }
+    return array;
+}
+
+/* Moves a codec from libc's memory to the server's, by way of its file. */
+static codec *moved_to_server(codec *c) {
+    if (!c) return NULL;
+    size_t len = codec_save_size(c);
+    uint8_t *file = malloc(len);
+    if (file) codec_save(c, file);
+    codec_free(&mem_libc, c);
+    c = file ? codec_load(&ckv.mem, file, len, job.level) : NULL;
+    free(file);
+    return c;
+}
+
+/* Works in libc's memory, as the sampling does: what it takes for a moment is many times what it
+ * leaves, and must not count against maxmemory, which would evict what is being learned from. */
+static codec *learn(void) {
+    size_t count = job.values[0].count + job.values[1].count;
+    if (count + job.keys.count == 0) return NULL; /* all was deleted meanwhile */
+    phrase_sample *keys = malloc((job.keys.count + 1) * sizeof *keys);
+    phrase_sample *values = malloc((count + 1) * sizeof *values);
+    codec *c = NULL;
+    if (keys && values) {
+        append(keys, &job.keys);
+        append(append(values, &job.values[0]), &job.values[1]);
+        codec_samples samples = {keys, job.keys.count, values, count};
+        c = codec_train(&mem_libc, &samples, job.max_bytes, job.level);
+    }
+    free(keys);
+    free(values);
+    return moved_to_server(c);
+}
+
+static void *run(void *percent) {
+    pace_set((unsigned)(uintptr_t)percent);
+    atomic_store(&learned, learn());
+    malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
+    atomic_store(&finished, true);
+    return NULL;
+}
+
+static void start_learning(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    job.sampling = false;
+    job.last_stem_len = 0;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    atomic_store(&finished, false);
+    atomic_store(&learning, true);
+    bool urgent = job.clients.count > 0 || ckv.codecs.current == CODEC_RAW;
+    uintptr_t percent = urgent ? 100 : TRAINING_PERCENT;
+    if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
+        ckv_log("warning", "can't start a thread to train on");
+        atomic_store(&finished, true);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* Takes what was learned into use. True if there is a new codec. */
+static bool install(void) {
+    codec *c = atomic_exchange(&learned, NULL);
+    uint32_t place = CODECS_MAX;
+    if (c) {
+        c->data_bytes = job.data_bytes;
+        c->made_ms = ckv_now_ms();
+        place = codecs_add(&ckv.codecs, c);
+        if (place == CODECS_MAX) codec_free(&ckv.mem, c);
+    }
+    forget(&job.keys);
+    forget(&job.values[0]);
+    forget(&job.values[1]);
+    atomic_store(&learning, false);
+    evict_reserve(0);
+    if (place == CODECS_MAX) {
+        ckv_log("warning", "a training failed: out of memory, or no data left to learn from");
+        waiting_answer(&job.clients, "ERR the training failed");
+        return false;
+    }
+    ckv.codecs.current = (uint8_t)place;
+    ckv.codecs.recent_encoded = ckv.codecs.recent_expected = 0;
+    ckv.codecs.written_bytes = 0;
+    ckv.stats.trainings++;
+    ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
+            (double)c->data_bytes / 1e6, c->bytes / 1024);
+    waiting_answer(&job.clients, NULL);
+    return true;
+}
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+static bool drifted(const codec *current) {
+    const codecs *all = &ckv.codecs;
+    if (all->written_bytes < DRIFT_WRITTEN || all->written_bytes < DRIFT_SHARE(current->data_bytes))
+        return false;
+    return all->recent_encoded > all->recent_expected * DRIFTED;
+}
+
+static bool quiet(void) {
+    uint64_t now_us = ckv_monotonic_us();
+    if (last_write.written != ckv.codecs.written_bytes) {
+        last_write.written = ckv.codecs.written_bytes;
+        last_write.at_us = now_us;
+    }
+    return now_us - last_write.at_us >= QUIET_US;
+}
+
+static bool due(void) {
+    static uint64_t look_again_us;
+    uint64_t start_us = ckv_monotonic_us();
+    if (start_us < look_again_us) return false;
+    maps_sum sum = maps_add_up(-1);
+    uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
+    /* A node of a cluster may have 16384 maps: looking takes a hundredth of the time at most. */
+    uint64_t now_us = ckv_monotonic_us();
+    look_again_us = now_us + 100 * (now_us - start_us);
+    bool at_rest = quiet();
+    if (raw < (uint64_t)ckv.config.train_after) return false;
+    if (ckv.codecs.current == CODEC_RAW) return true;
+    const codec *current = ckv.codecs.place[ckv.codecs.current];
+    return raw >= GROWN * current->data_bytes || drifted(current) ||
+           (at_rest && raw >= GROWN_QUIETLY(current->data_bytes));
+}
+
+bool train_step(uint64_t deadline_us) {
+    if (atomic_load(&learning)) return atomic_load(&finished) && install();
+    if (!job.sampling) {
+        if (!job.later.count && !due()) return false;
+        waiting joined = job.clients;
+        job.clients = job.later;
+        job.later = joined;
+        start_sampling();
+    }
+    stored_map *s;
+    uint32_t bucket;
+    while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
+        if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
+        if (ckv_monotonic_us() >= deadline_us) return false;
+    }
+    evict_reserve(job.max_bytes);
+    if (evict_reserved()) start_learning();
+    return false;
+}
+
+int train_now(RedisModuleCtx *ctx) {
+    if (maps_add_up(-1).totals.records == 0)
+        return RedisModule_ReplyWithError(ctx, "ERR there are no records to train on");
+    return waiting_add(ctx, &job.later);
+}

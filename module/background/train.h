@@ -1,0 +1,30 @@
+/*
+ * train.h: learning a codec from what is stored.
+ *
+ *      idle -> sampling -> learning -> idle
+ *              main thread, another
+ *              in slices    thread
+ *
+ * Nothing is learned from the first megabyte of data (ckv.train-after); then again whenever the
+ * data has grown fourfold, or by a quarter and nothing is written for a while, and when what is
+ * written compresses more than 10% worse than the codec promised when it was learned.
+ */
+#ifndef CKV_TRAIN_H
+#define CKV_TRAIN_H
+
+#include "keyspace/maps.h"
+
+/* Once, at load. */
+void train_start(void);
+
+/* Goes on with a training, or starts one that is due; takes at most until `deadline_us`
+ * (monotonic). True if a codec has just come into use. */
+bool train_step(uint64_t deadline_us);
+
+/* Starts one now, or joins the one that runs; the client is answered when it is in use. */
+int train_now(RedisModuleCtx *ctx);
+
+/* True while a training runs. */
+bool train_running(void);
+
+#endif

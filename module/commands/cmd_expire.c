@@ -1,0 +1,123 @@
+/* cmd_expire.c: reading and setting when a record expires, as Redis' TTL and EXPIRE families. */
+#include "commands/commands.h"
+#include "commands/expire_args.h"
+#include "keyspace/lookup.h"
+#include "server/reply.h"
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+#define REPLY_NO_RECORD (-2)
+#define REPLY_NO_EXPIRY (-1)
+
+/* Replies the expiry as `unit` says. */
+static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    keyspace_note_read(&l);
+    int64_t reply = REPLY_NO_RECORD;
+    if (l.found) {
+        reply = map_expiry_ms(&l.pos);
+        if (reply == EXPIRY_NEVER) {
+            reply = REPLY_NO_EXPIRY;
+        } else {
+            if (!(unit & TIME_ABSOLUTE)) reply -= l.now_ms;
+            if (unit & TIME_SECONDS) reply = (reply + 500) / 1000;
+        }
+    }
+    return RedisModule_ReplyWithLongLong(ctx, reply);
+}
+
+int cmd_cttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, TIME_SECONDS);
+}
+int cmd_cpttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, 0);
+}
+int cmd_cexpiretime(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, TIME_SECONDS | TIME_ABSOLUTE);
+}
+int cmd_cpexpiretime(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return reply_expiry(ctx, argv, argc, TIME_ABSOLUTE);
+}
+
+/* ---- setting --------------------------------------------------------------------------------- */
+
+typedef struct conditions {
+    bool nx, xx, gt, lt;
+} conditions;
+
+/* False: the error is replied. */
+static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                             conditions *c) {
+    *c = (conditions){0};
+    for (int i = 3; i < argc; i++) {
+        if (arg_is(argv[i], "nx"))
+            c->nx = true;
+        else if (arg_is(argv[i], "xx"))
+            c->xx = true;
+        else if (arg_is(argv[i], "gt"))
+            c->gt = true;
+        else if (arg_is(argv[i], "lt"))
+            c->lt = true;
+        else {
+            reply_error(ctx, "ERR Unsupported option %.128s",
+                        RedisModule_StringPtrLen(argv[i], NULL));
+            return false;
+        }
+    }
+    if (c->nx && (c->xx || c->gt || c->lt)) {
+        RedisModule_ReplyWithError(
+            ctx, "ERR NX and XX, GT or LT options at the same time are not compatible");
+        return false;
+    }
+    if (c->gt && c->lt) {
+        RedisModule_ReplyWithError(ctx,
+                                   "ERR GT and LT options at the same time are not compatible");
+        return false;
+    }
+    return true;
+}
+
+/* No expiry counts as the end of time. */
+static bool met(const conditions *c, int64_t current_ms, int64_t at_ms) {
+    if (c->nx && current_ms != EXPIRY_NEVER) return false;
+    if (c->xx && current_ms == EXPIRY_NEVER) return false;
+    if (c->gt && (current_ms == EXPIRY_NEVER || at_ms <= current_ms)) return false;
+    return !(c->lt && at_ms >= current_ms);
+}
+
+static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
+    if (argc < 3) return RedisModule_WrongArity(ctx);
+    conditions c;
+    int64_t at_ms, now_ms = ckv_now_ms();
+    if (!parse_conditions(ctx, argv, argc, &c)) return REDISMODULE_OK;
+    if (!time_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
+    lookup l;
+    if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
+    bool wanted = l.found && met(&c, map_expiry_ms(&l.pos), at_ms);
+    if (!wanted || keyspace_expire(&l, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
+    return REDISMODULE_OK;
+}
+
+int cmd_cexpire(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, TIME_SECONDS);
+}
+int cmd_cpexpire(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, 0);
+}
+int cmd_cexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, TIME_SECONDS | TIME_ABSOLUTE);
+}
+int cmd_cpexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return set_expiry(ctx, argv, argc, TIME_ABSOLUTE);
+}
+
+int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    bool had_expiry = l.found && map_expiry_ms(&l.pos) != EXPIRY_NEVER;
+    if (!had_expiry || keyspace_persist(&l)) RedisModule_ReplyWithLongLong(ctx, had_expiry);
+    return REDISMODULE_OK;
+}

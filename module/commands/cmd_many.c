@@ -1,0 +1,196 @@
+/* cmd_many.c: CMGET, CMSET, CMSETNX, CMSETEX: several records in one command, all or none. */
+#include "commands/commands.h"
+#include "commands/expire_args.h"
+#include "keyspace/lookup.h"
+#include "server/reply.h"
+
+#include <limits.h>
+
+/* The keys of a command, and their values behind them if there are any. */
+typedef struct keys {
+    RedisModuleString **argv;
+    int count, step;
+    int64_t now_ms;
+} keys;
+
+/* Keys that are begun before the first of them is found, so that their memory arrives together. */
+#define AHEAD 8
+
+/* Begins the keys from number i, up to AHEAD of them in all, into a ring of look-ups; returns that
+ * of number i. Call it for each key in turn. */
+static lookup *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, lookup ring[AHEAD]) {
+    int newest = i == 0 ? 0 : i + AHEAD - 1;
+    for (; newest < i + AHEAD && newest < k->count; newest++)
+        keyspace_begin(ctx, k->argv[newest * k->step], k->now_ms, &ring[newest % AHEAD]);
+    return &ring[i % AHEAD];
+}
+
+int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return RedisModule_WrongArity(ctx);
+    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
+    lookup ring[AHEAD];
+    keys k = {argv + 1, argc - 1, 1, ckv_now_ms()};
+    RedisModule_ReplyWithArray(ctx, k.count);
+    for (int i = 0; i < k.count; i++) {
+        lookup *l = begin_ahead(ctx, &k, i, ring);
+        /* As MGET: what is not a string counts as missing. */
+        if (!keyspace_find_begun(l)) {
+            RedisModule_ReplyWithNull(ctx);
+            continue;
+        }
+        keyspace_note_read(l);
+        keyspace_reply_value(l);
+    }
+    return REDISMODULE_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Whether all keys can be written. False: the error is replied. */
+static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
+    for (int i = 0; i < k->count; i++) {
+        const char *error = keyspace_error(ctx, k->argv[i * k->step]);
+        if (!error) continue;
+        RedisModule_ReplyWithError(ctx, error);
+        return false;
+    }
+    return true;
+}
+
+/* Whether all of the records exist, or none does. */
+static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
+    lookup ring[AHEAD];
+    for (int i = 0; i < k->count; i++) {
+        lookup *l = begin_ahead(ctx, k, i, ring);
+        keyspace_find_begun(l);
+        if (l->found != there) return false;
+    }
+    return true;
+}
+
+typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
+
+/* Writes all records. False: the error is replied. */
+static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
+    lookup ring[AHEAD];
+    for (int i = 0; i < k->count; i++) {
+        lookup *l = begin_ahead(ctx, k, i, ring);
+        size_t len;
+        const char *value = RedisModule_StringPtrLen(k->argv[i * k->step + 1], &len);
+        keyspace_find_begun(l);
+        bool done = expiry == MANY_KEEP ? keyspace_put_keeping_expiry(l, value, len)
+                                        : keyspace_put(l, value, len, at_ms);
+        if (!done) return false;
+        keyspace_notify(l, REDISMODULE_NOTIFY_STRING, "set");
+        if (expiry == MANY_AT) keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "expire");
+    }
+    return true;
+}
+
+/* The keys and values of CMSET and CMSETNX. False: wrong number of arguments, and that is the
+ * reply. */
+static bool read_pairs(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, keys *k) {
+    *k = (keys){argv + 1, (argc - 1) / 2, 2, ckv_now_ms()};
+    if (argc >= 3 && argc % 2 == 1) return true;
+    RedisModule_WrongArity(ctx);
+    return false;
+}
+
+int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    keys k;
+    if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k) ||
+        !put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER))
+        return REDISMODULE_OK;
+    RedisModule_ReplicateVerbatim(ctx);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+int cmd_cmsetnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    keys k;
+    if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k)) return REDISMODULE_OK;
+    if (!all_there(ctx, &k, false)) return RedisModule_ReplyWithLongLong(ctx, 0);
+    if (!put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER)) return REDISMODULE_OK;
+    RedisModule_Replicate(ctx, "CMSET", "v", k.argv, (size_t)k.count * 2);
+    return RedisModule_ReplyWithLongLong(ctx, 1);
+}
+
+/* ---- CMSETEX --------------------------------------------------------------------------------- */
+
+typedef struct many_options {
+    bool nx, xx, keep_ttl;
+    int unit; /* of the expiry, -1: none is given */
+    RedisModuleString *expire;
+} many_options;
+
+static bool parse_options(RedisModuleString **argv, int argc, int first, many_options *o) {
+    *o = (many_options){.unit = -1};
+    for (int i = first; i < argc; i++) {
+        int unit = time_option(argv[i]);
+        bool may_expire = o->unit < 0 && !o->keep_ttl;
+        if (arg_is(argv[i], "nx") && !o->xx)
+            o->nx = true;
+        else if (arg_is(argv[i], "xx") && !o->nx)
+            o->xx = true;
+        else if (arg_is(argv[i], "keepttl") && may_expire)
+            o->keep_ttl = true;
+        else if (unit >= 0 && may_expire && i + 1 < argc) {
+            o->unit = unit;
+            o->expire = argv[++i];
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void replicate_many(RedisModuleCtx *ctx, RedisModuleString *count, const keys *k,
+                           many_expiry expiry, int64_t at_ms) {
+    size_t n = (size_t)k->count * 2;
+    if (expiry == MANY_AT)
+        RedisModule_Replicate(ctx, "CMSETEX", "svcl", count, k->argv, n, "PXAT", (long long)at_ms);
+    else if (expiry == MANY_KEEP)
+        RedisModule_Replicate(ctx, "CMSETEX", "svc", count, k->argv, n, "KEEPTTL");
+    else
+        RedisModule_Replicate(ctx, "CMSET", "v", k->argv, n);
+}
+
+/* The keys of CMSETEX; the error that there is instead, or NULL. */
+static const char *read_counted(RedisModuleString **argv, int argc, keys *k) {
+    long long count;
+    if (RedisModule_StringToLongLong(argv[1], &count) != REDISMODULE_OK || count <= 0 ||
+        count > INT_MAX)
+        return "ERR invalid numkeys value or out of range";
+    if (count > (argc - 2) / 2) return "ERR wrong number of key-value pairs";
+    *k = (keys){argv + 2, (int)count, 2, ckv_now_ms()};
+    return NULL;
+}
+
+/* Tells the server, which asks before it calls the command, where the keys are. */
+static int report_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    keys k;
+    if (argc < 4 || read_counted(argv, argc, &k)) return REDISMODULE_OK;
+    for (int i = 0; i < k.count; i++)
+        RedisModule_KeyAtPosWithFlags(ctx, 2 + i * k.step,
+                                      REDISMODULE_CMD_KEY_OW | REDISMODULE_CMD_KEY_UPDATE);
+    return REDISMODULE_OK;
+}
+
+int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (RedisModule_IsKeysPositionRequest(ctx)) return report_keys(ctx, argv, argc);
+    if (argc < 4) return RedisModule_WrongArity(ctx);
+    keys k;
+    many_options o;
+    const char *error = read_counted(argv, argc, &k);
+    if (error) return RedisModule_ReplyWithError(ctx, error);
+    if (!parse_options(argv, argc, 2 + k.count * 2, &o))
+        return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
+    int64_t at_ms = EXPIRY_NEVER;
+    if (o.unit >= 0 && !time_read(ctx, argv[0], o.expire, o.unit, k.now_ms, true, &at_ms))
+        return REDISMODULE_OK;
+    if (!all_usable(ctx, &k)) return REDISMODULE_OK;
+    if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);
+    many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
+    if (!put_all(ctx, &k, expiry, at_ms)) return REDISMODULE_OK;
+    replicate_many(ctx, argv[1], &k, expiry, at_ms);
+    return RedisModule_ReplyWithLongLong(ctx, 1);
+}

@@ -1,0 +1,180 @@
+/* cmd_modify.c: commands that change a value: appending, ranges, counters. The value is decoded,
+ * changed and encoded again; its expiry stays. */
+#include "commands/commands.h"
+#include "keyspace/lookup.h"
+#include "server/reply.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VALUE_MAX (512LL << 20) /* proto-max-bulk-len as Redis has it by default */
+
+/* The value that is there, the empty one if there is none. NULL: damaged, and that is the reply. */
+static const uint8_t *value_or_empty(lookup *l, size_t *len) {
+    *len = 0;
+    return l->found ? keyspace_value(l, len) : (const uint8_t *)"";
+}
+
+/* Whether a value may grow to that length; replies the error if not. */
+static bool length_allowed(RedisModuleCtx *ctx, uint64_t len) {
+    if (len <= (uint64_t)VALUE_MAX) return true;
+    reply_error(ctx, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    return false;
+}
+
+/* Writes the changed value, announces it and replies a number. */
+static int finish(lookup *l, const void *value, size_t len, const char *event, long long reply) {
+    if (!keyspace_put_keeping_expiry(l, value, len)) return REDISMODULE_OK;
+    RedisModule_ReplicateVerbatim(l->ctx);
+    keyspace_notify(l, REDISMODULE_NOTIFY_STRING, event);
+    return RedisModule_ReplyWithLongLong(l->ctx, reply);
+}
+
+/* ---- appending and ranges -------------------------------------------------------------------- */
+
+/* Writes `part` over the value at `offset`, with zero bytes up to there. */
+static int overlay(lookup *l, size_t offset, const char *part, size_t part_len, const char *event) {
+    size_t len;
+    const uint8_t *value = value_or_empty(l, &len);
+    if (!value) return REDISMODULE_OK;
+    size_t total = offset + part_len > len ? offset + part_len : len;
+    if (!length_allowed(l->ctx, total)) return REDISMODULE_OK;
+    uint8_t *changed = RedisModule_Calloc(1, total + 1);
+    memcpy(changed, value, len);
+    memcpy(changed + offset, part, part_len);
+    finish(l, changed, total, event, (long long)total);
+    RedisModule_Free(changed);
+    return REDISMODULE_OK;
+}
+
+int cmd_cappend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    lookup l;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    size_t part_len, len = l.found ? map_value_len(l.stored->m, &l.pos) : 0;
+    const char *part = RedisModule_StringPtrLen(argv[2], &part_len);
+    return overlay(&l, len, part, part_len, "append");
+}
+
+int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 4) return RedisModule_WrongArity(ctx);
+    long long offset;
+    if (RedisModule_StringToLongLong(argv[2], &offset) != REDISMODULE_OK)
+        return reply_error(ctx, ERROR_INTEGER);
+    if (offset < 0) return reply_error(ctx, "ERR offset is out of range");
+    lookup l;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    size_t part_len;
+    const char *part = RedisModule_StringPtrLen(argv[3], &part_len);
+    if (part_len == 0)
+        return RedisModule_ReplyWithLongLong(
+            ctx, l.found ? (long long)map_value_len(l.stored->m, &l.pos) : 0);
+    if (!length_allowed(ctx, (uint64_t)offset + part_len)) return REDISMODULE_OK;
+    return overlay(&l, (size_t)offset, part, part_len, "setrange");
+}
+
+int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 4) return RedisModule_WrongArity(ctx);
+    long long from, to;
+    if (RedisModule_StringToLongLong(argv[2], &from) != REDISMODULE_OK ||
+        RedisModule_StringToLongLong(argv[3], &to) != REDISMODULE_OK)
+        return reply_error(ctx, ERROR_INTEGER);
+    lookup l;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    keyspace_note_read(&l);
+    size_t size;
+    const uint8_t *value = value_or_empty(&l, &size);
+    if (!value) return REDISMODULE_OK;
+    long long len = (long long)size;
+    bool nothing = from < 0 && to < 0 && from > to;
+    if (from < 0) from = from + len > 0 ? from + len : 0;
+    if (to < 0) to = to + len > 0 ? to + len : 0;
+    if (to >= len) to = len - 1;
+    if (nothing || from > to || len == 0) return RedisModule_ReplyWithStringBuffer(ctx, "", 0);
+    return RedisModule_ReplyWithStringBuffer(ctx, (const char *)value + from,
+                                             (size_t)(to - from + 1));
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+/* The value as a string object, to be read as a number; "0" if there is none. NULL: damaged. */
+static RedisModuleString *number_text(lookup *l) {
+    if (!l->found) return RedisModule_CreateString(l->ctx, "0", 1);
+    size_t len;
+    const uint8_t *value = keyspace_value(l, &len);
+    return value ? RedisModule_CreateString(l->ctx, (const char *)value, len) : NULL;
+}
+
+/* The event is the same whichever way it goes. */
+static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by) {
+    lookup l;
+    if (!keyspace_find(ctx, key, ckv_now_ms(), &l)) return REDISMODULE_OK;
+    RedisModuleString *text = number_text(&l);
+    long long n;
+    if (!text) return REDISMODULE_OK;
+    int read = RedisModule_StringToLongLong(text, &n);
+    RedisModule_FreeString(ctx, text);
+    if (read != REDISMODULE_OK) return reply_error(ctx, ERROR_INTEGER);
+    if (__builtin_add_overflow(n, by, &n))
+        return reply_error(ctx, "ERR increment or decrement would overflow");
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%lld", n);
+    return finish(&l, digits, (size_t)len, "incrby", n);
+}
+
+int cmd_cincr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return argc == 2 ? add(ctx, argv[1], 1) : RedisModule_WrongArity(ctx);
+}
+
+int cmd_cdecr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return argc == 2 ? add(ctx, argv[1], -1) : RedisModule_WrongArity(ctx);
+}
+
+int cmd_cincrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    long long by;
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
+        return reply_error(ctx, ERROR_INTEGER);
+    return add(ctx, argv[1], by);
+}
+
+int cmd_cdecrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    long long by;
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
+        return reply_error(ctx, ERROR_INTEGER);
+    if (by == INT64_MIN) return reply_error(ctx, "ERR decrement would overflow");
+    return add(ctx, argv[1], -by);
+}
+
+/* As Redis prints a float: 17 digits behind the point, without the zeros at the end. */
+static size_t print_float(char *text, size_t room, long double n) {
+    size_t len = (size_t)snprintf(text, room, "%.17Lf", n);
+    while (text[len - 1] == '0') len--;
+    if (text[len - 1] == '.') len--;
+    if (len == 2 && !memcmp(text, "-0", 2)) text[0] = '0', len = 1;
+    return len;
+}
+
+int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    lookup l;
+    long double n, by;
+    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    RedisModuleString *text = number_text(&l);
+    if (!text) return REDISMODULE_OK;
+    bool read = RedisModule_StringToLongDouble(text, &n) == REDISMODULE_OK &&
+                RedisModule_StringToLongDouble(argv[2], &by) == REDISMODULE_OK;
+    RedisModule_FreeString(ctx, text);
+    if (!read) return reply_error(ctx, "ERR value is not a valid float");
+    n += by;
+    if (isnan(n) || isinf(n))
+        return reply_error(ctx, "ERR increment would produce NaN or Infinity");
+    char digits[5120]; /* the longest long double there is has 4933 digits before the point */
+    size_t len = print_float(digits, sizeof digits, n);
+    if (!keyspace_put_keeping_expiry(&l, digits, len)) return REDISMODULE_OK;
+    RedisModule_Replicate(ctx, "CSET", "sbc", argv[1], digits, len, "KEEPTTL");
+    keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "incrbyfloat");
+    return RedisModule_ReplyWithStringBuffer(ctx, digits, len);
+}

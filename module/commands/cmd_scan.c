@@ -1,0 +1,241 @@
+/*
+ * cmd_scan.c: CSCAN, CKEYS, CRANDOMKEY: records that nobody has named.
+ *
+ * A cursor of CSCAN says which map, and where in it:
+ *
+ *      63          32 31                 0
+ *      +-------------+-------------------+
+ *      | place       | position          |    see core/map_scan.h; 0 is the start and the end
+ *      +-------------+-------------------+
+ *
+ * Places are fixed, positions stay right while buckets are split and merged, and records never
+ * leave their bucket by themselves: what is there during the whole scan is met.
+ */
+#include "server/acl.h"
+#include "commands/commands.h"
+#include "core/map/map_scan.h"
+#include "core/base/siphash.h"
+#include "commands/glob.h"
+#include "keyspace/lookup.h"
+#include "keyspace/places.h"
+#include "server/reply.h"
+#include "keyspace/renamed_maps.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_DEFAULT 10
+
+/* ---- which records --------------------------------------------------------------------------- */
+
+typedef struct filter {
+    int db;
+    uint32_t place; /* of the map that is being looked through */
+    int64_t now_ms;
+    const char *pattern; /* NULL: any key */
+    size_t pattern_len;
+    bool expiring, lasting; /* which of the two are wanted */
+} filter;
+
+static filter filter_all(RedisModuleCtx *ctx) {
+    strays_find();
+    return (filter){.db = RedisModule_GetSelectedDb(ctx),
+                    .now_ms = ckv_now_ms(),
+                    .expiring = true,
+                    .lasting = true};
+}
+
+static void filter_pattern(filter *f, RedisModuleString *pattern) {
+    f->pattern = RedisModule_StringPtrLen(pattern, &f->pattern_len);
+    if (f->pattern_len == 1 && *f->pattern == '*') f->pattern = NULL;
+}
+
+static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
+    int64_t at_ms = map_expiry_ms(pos);
+    if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
+    if (f->pattern && !glob_match(f->pattern, f->pattern_len, (const char *)key, len)) return false;
+    /* A map that has been renamed holds records that no look-up finds. */
+    return places_of_key(key, len) == f->place;
+}
+
+/* ---- CSCAN ----------------------------------------------------------------------------------- */
+
+/* Keys one behind the other, each after its length: the reply begins with the cursor, which is
+ * known last. */
+typedef struct gathering {
+    filter filter;
+    long long looked_at;
+    long found;
+    uint8_t *bytes;
+    size_t used, cap;
+} gathering;
+
+static bool gather(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
+    gathering *g = context;
+    g->looked_at++;
+    if (!wanted(&g->filter, key, len, pos)) return true;
+    if (g->used + sizeof len + len > g->cap) {
+        g->cap = 2 * g->cap + sizeof len + len + 256;
+        g->bytes = RedisModule_Realloc(g->bytes, g->cap);
+    }
+    memcpy(g->bytes + g->used, &len, sizeof len);
+    memcpy(g->bytes + g->used + sizeof len, key, len);
+    g->used += sizeof len + len;
+    g->found++;
+    return true;
+}
+
+/* Goes on from a cursor until `count` records have been looked at; returns the next one. */
+static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
+    while (g->looked_at < count && cursor >> 32 < ckv.places) {
+        g->filter.place = (uint32_t)(cursor >> 32);
+        const stored_map *s = maps_served_at(g->filter.db, g->filter.place);
+        uint64_t position = MAP_SCAN_END;
+        if (s) position = map_scan(s->m, (uint32_t)cursor, gather, g);
+        cursor = ((uint64_t)g->filter.place << 32) + position;
+    }
+    return cursor >> 32 < ckv.places ? cursor : 0;
+}
+
+static int reply_scan(RedisModuleCtx *ctx, const gathering *g, uint64_t cursor) {
+    char text[24];
+    int text_len = snprintf(text, sizeof text, "%" PRIu64, cursor);
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModule_ReplyWithStringBuffer(ctx, text, (size_t)text_len);
+    RedisModule_ReplyWithArray(ctx, g->found);
+    for (size_t at = 0, len; at < g->used; at += sizeof len + len) {
+        memcpy(&len, g->bytes + at, sizeof len);
+        RedisModule_ReplyWithStringBuffer(ctx, (char *)g->bytes + at + sizeof len, len);
+    }
+    return REDISMODULE_OK;
+}
+
+/* False: the error is replied. */
+static bool parse_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, filter *f,
+                       long long *count) {
+    for (int i = 2; i < argc; i++) {
+        if (arg_is(argv[i], "match") && i + 1 < argc) {
+            filter_pattern(f, argv[++i]);
+        } else if (arg_is(argv[i], "count") && i + 1 < argc) {
+            if (RedisModule_StringToLongLong(argv[++i], count) != REDISMODULE_OK) {
+                RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
+                return false;
+            }
+        } else if (arg_is(argv[i], "expires")) {
+            f->lasting = false;
+        } else if (arg_is(argv[i], "noexpires")) {
+            f->expiring = false;
+        } else {
+            *count = 0;
+        }
+        if (*count < 1 || (!f->lasting && !f->expiring)) {
+            RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A number without a sign and nothing else. */
+static bool parse_cursor(RedisModuleString *arg, uint64_t *cursor) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(arg, &len);
+    *cursor = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        if (__builtin_mul_overflow(*cursor, 10, cursor) ||
+            __builtin_add_overflow(*cursor, (uint64_t)(text[i] - '0'), cursor))
+            return false;
+    }
+    return len > 0;
+}
+
+int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return RedisModule_WrongArity(ctx);
+    uint64_t cursor;
+    long long count = COUNT_DEFAULT;
+    gathering g = {.filter = filter_all(ctx)};
+    if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    if (!parse_cursor(argv[1], &cursor))
+        return RedisModule_ReplyWithError(ctx, "ERR invalid cursor");
+    if (!parse_scan(ctx, argv, argc, &g.filter, &count)) return REDISMODULE_OK;
+    cursor = scan(&g, cursor, count);
+    reply_scan(ctx, &g, cursor);
+    RedisModule_Free(g.bytes);
+    return REDISMODULE_OK;
+}
+
+/* ---- CKEYS ----------------------------------------------------------------------------------- */
+
+typedef struct listing {
+    RedisModuleCtx *ctx;
+    filter filter;
+    long found, limit;
+} listing;
+
+static bool list(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
+    listing *l = context;
+    if (!wanted(&l->filter, key, len, pos)) return true;
+    RedisModule_ReplyWithStringBuffer(l->ctx, (const char *)key, len);
+    return ++l->found < l->limit;
+}
+
+/* Replies the keys of all records, as many as the limit says. */
+static void list_all(listing *l) {
+    for (uint32_t place = 0; place < ckv.places && l->found < l->limit; place++) {
+        const stored_map *s = maps_served_at(l->filter.db, place);
+        l->filter.place = place;
+        for (uint32_t i = 0; s && i < s->m->buckets; i++)
+            if (!map_each(s->m, i, list, l)) break;
+    }
+}
+
+int cmd_ckeys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    listing l = {ctx, filter_all(ctx), 0, LONG_MAX};
+    filter_pattern(&l.filter, argv[1]);
+    RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
+    list_all(&l);
+    RedisModule_ReplySetArrayLength(ctx, l.found);
+    return REDISMODULE_OK;
+}
+
+/* ---- CRANDOMKEY ------------------------------------------------------------------------------ */
+
+/* Tries before the first record that can be found is taken: most have expired, then. */
+#define TRIES 100
+
+static uint64_t random_number(void) {
+    static uint64_t counter;
+    counter++;
+    return siphash13(&counter, sizeof counter, ckv.secret);
+}
+
+/* The map that holds record number n of a database, counted in the order of places. */
+static const stored_map *map_of_record(int db, uint64_t n) {
+    for (uint32_t place = 0; place < ckv.places; place++) {
+        const stored_map *s = maps_served_at(db, place);
+        if (!s) continue;
+        if (n < s->m->totals.records) return s;
+        n -= s->m->totals.records;
+    }
+    return NULL;
+}
+
+int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 1) return RedisModule_WrongArity(ctx);
+    if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    listing l = {ctx, filter_all(ctx), 0, 1};
+    uint64_t records = maps_add_up(l.filter.db).totals.records;
+    for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
+        const stored_map *s = map_of_record(l.filter.db, random_number() % records);
+        if (!s) continue; /* it is in a map under a name that is not ours */
+        l.filter.place = s->place;
+        map_visit_random(s->m, random_number(), list, &l);
+    }
+    if (l.found == 0) list_all(&l);
+    return l.found ? REDISMODULE_OK : RedisModule_ReplyWithNull(ctx);
+}

@@ -1,0 +1,77 @@
+/* commands.c: registers the commands of command_table.c. */
+#include "commands/commands.h"
+
+#include "ckv.h"
+#include "commands/command_table.h"
+#include "commands/syntax.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SINCE "1.0.0"
+
+/* First, last and step, as RM_CreateCommand has them. KEYS_COUNTED: only a key spec can say it. */
+static const int legacy_range[][3] = {
+    [KEYS_NONE] = {0, 0, 0},   [KEYS_ONE] = {1, 1, 1},     [KEYS_ALL] = {1, -1, 1},
+    [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
+};
+
+static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
+    RedisModuleCommandKeySpec spec = {
+        .flags = e->key_flags,
+        .begin_search_type = REDISMODULE_KSPEC_BS_INDEX,
+        .bs.index.pos = 1,
+    };
+    if (e->keys == KEYS_COUNTED) {
+        /* Redis up to 8.0 and Valkey up to 8.1 see the first half of such keys only, and would
+         * check the user's permissions for no more. "Incomplete" makes them ask the command. */
+        spec.flags |= REDISMODULE_CMD_KEY_INCOMPLETE;
+        spec.find_keys_type = REDISMODULE_KSPEC_FK_KEYNUM;
+        spec.fk.keynum.keynumidx = 0;
+        spec.fk.keynum.firstkey = 1;
+        spec.fk.keynum.keystep = 2;
+    } else {
+        spec.find_keys_type = REDISMODULE_KSPEC_FK_RANGE;
+        spec.fk.range.lastkey = e->keys == KEYS_ONE ? 0 : -1;
+        spec.fk.range.keystep = legacy_range[e->keys][2];
+    }
+    return spec;
+}
+
+static bool describe(RedisModuleCtx *ctx, RedisModuleCommand *c, const command_entry *e) {
+    RedisModuleCommandKeySpec specs[] = {key_spec(e), {0}};
+    RedisModuleCommandInfo info = {
+        .version = REDISMODULE_COMMAND_INFO_VERSION,
+        .summary = e->summary,
+        .complexity = e->complexity,
+        .since = SINCE,
+        .tips = e->tips,
+        .key_specs = e->keys == KEYS_NONE ? NULL : specs,
+    };
+    info.args = syntax_parse(ctx, e->syntax, &info.arity);
+    return RedisModule_SetCommandInfo(c, &info) == REDISMODULE_OK;
+}
+
+/* Categories of ACL, where the server lets modules have them (Redis 7.2; one of their own: 7.4). */
+static bool categorize(RedisModuleCommand *c, const command_entry *e, bool own_category) {
+    char text[128];
+    if (!RedisModule_SetCommandACLCategories) return true;
+    snprintf(text, sizeof text, "%s %s %s%s", strstr(e->flags, "write") ? "write" : "read",
+             strstr(e->flags, "fast") ? "fast" : "slow", e->categories,
+             own_category ? " " CKV_NAME : "");
+    return RedisModule_SetCommandACLCategories(c, text) == REDISMODULE_OK;
+}
+
+int commands_register(RedisModuleCtx *ctx) {
+    bool own_category =
+        RedisModule_AddACLCategory && RedisModule_AddACLCategory(ctx, CKV_NAME) == REDISMODULE_OK;
+    for (const command_entry *e = command_table; e->name; e++) {
+        const int *range = legacy_range[e->keys];
+        if (RedisModule_CreateCommand(ctx, e->name, e->function, e->flags, range[0], range[1],
+                                      range[2]) != REDISMODULE_OK)
+            return REDISMODULE_ERR;
+        RedisModuleCommand *c = RedisModule_GetCommand(ctx, e->name);
+        if (!c || !describe(ctx, c, e) || !categorize(c, e, own_category)) return REDISMODULE_ERR;
+    }
+    return REDISMODULE_OK;
+}

@@ -1,0 +1,24 @@
+/* condition.c: IFEQ and IFNE. See condition.h. */
+#include "commands/condition.h"
+
+#include "server/reply.h"
+
+#include <string.h>
+
+bool condition_word(RedisModuleString *word, condition *c) {
+    c->equal = arg_is(word, "ifeq");
+    return c->equal || arg_is(word, "ifne");
+}
+
+bool condition_check(const condition *c, lookup *l, bool *holds) {
+    size_t len, wanted_len;
+    const char *wanted = RedisModule_StringPtrLen(c->value, &wanted_len);
+    bool equal = false;
+    if (l->found && map_value_len(l->stored->m, &l->pos) == wanted_len) {
+        const uint8_t *value = keyspace_value(l, &len);
+        if (!value) return false;
+        equal = len == wanted_len && !memcmp(value, wanted, len);
+    }
+    *holds = equal == c->equal;
+    return true;
+}

@@ -1,0 +1,132 @@
+/*
+ * map.h: many records, found by key, packed into pages.
+ *
+ *      first    +---+---+-  bucket              pages
+ *      -------->| 0 | 1 |   +------+    +---------+  +-----+
+ *               +---+---+-  | word |--->| 3584    |  | 640 |
+ *      segments             +------+    +---------+  +-----+
+ *      +---+
+ *      | 0 |--->512 buckets each
+ *      +---+
+ *
+ * Buckets are chosen by linear hashing (Litwin 1980) on the keyed hash of a key's stem: when
+ * the pages hold more than MAP_BUCKET_BYTES a bucket on average, one bucket is split, so no
+ * operation pauses for more than the records of one bucket. All pages of a bucket but one are
+ * nearly full, and that one is of a finer size class.
+ *
+ * New records are always written with the current codec. Older pages keep theirs until
+ * map_reencode() comes by. Everything that moves more than one record (split, merge, compaction,
+ * re-encoding) is one function, rebuild(), in map_rebuild.c.
+ *
+ * Not for use by two threads at a time. Functions that can run out of memory say so and have then
+ * changed nothing.
+ */
+#ifndef CKV_MAP_H
+#define CKV_MAP_H
+
+#include "map/bucket.h"
+#include "codec/codec.h"
+#include "map/large.h"
+
+#define MAP_BUCKET_BYTES 10240 /* average bytes of pages a bucket, before one is split */
+#define MAP_SEGMENT      512   /* buckets */
+#define MAP_KEY_MAX      1024  /* bytes; a record with a longer key is large */
+
+typedef struct map_totals {
+    uint64_t records;
+    uint64_t expiring;               /* of them, with an expiry */
+    uint64_t key_bytes, value_bytes; /* raw */
+    uint64_t pages, page_bytes;      /* caps */
+    uint64_t large, large_bytes;     /* records outside of pages; bytes as allocated */
+} map_totals;
+
+typedef struct map {
+    codecs *codecs;
+    uint64_t secret[2]; /* of the hash */
+    bucket *first;      /* the first segment: most maps need no other */
+    bucket **segments;  /* the others, from the second one; NULL: none */
+    uint32_t buckets;
+    map_totals totals;
+} map;
+
+/* A key on its way to its record. Refers to the caller's bytes. */
+typedef struct map_key {
+    const uint8_t *key;
+    size_t len, stem_len;
+    uint64_t hash;
+    uint8_t suffix;
+    uint8_t next; /* which of `encoded` is overwritten next */
+    uint8_t uses; /* that writing the record counts as, see map_note_use() */
+    struct {
+        int place; /* of the codec; -1: empty */
+        page_key found;
+        uint8_t stem[PAGE_KEY_MAX];
+    } encoded[2];
+} map_key;
+
+/* Where a record is, good until its map changes. */
+typedef struct map_pos {
+    page *p;
+    uint32_t slot;
+    uint32_t page_index; /* of the page in its bucket */
+    uint32_t bucket_index;
+} map_pos;
+
+/* NULL: out of memory. */
+map *map_new(codecs *all, const uint64_t secret[2]);
+/* Frees the map and all records; needs no codec, may run on any thread. */
+void map_free(map *m);
+
+/* Memory of the whole map, bytes, as the allocator sees it. */
+size_t map_bytes(const map *m);
+
+/* Starts to look for a key: the memory that the look-up will need is asked for, and arrives while
+ * the caller does something else. */
+void map_key_init(map *m, map_key *k, const void *key, size_t len);
+
+/* Finds a record, expired or not. */
+bool map_find(map *m, map_key *k, map_pos *pos);
+
+/* The record's value: bytes good until the next call for any map of these codecs.
+ * NULL: out of memory, or the bytes are damaged. */
+const uint8_t *map_value(map *m, const map_pos *pos, size_t *len);
+/* Its length alone. */
+size_t map_value_len(map *m, const map_pos *pos);
+
+/* The record's expiry time in ms: EXPIRY_NEVER if it has none. */
+int64_t map_expiry_ms(const map_pos *pos);
+/* The same as a code relative to `base`, for writing the record again. */
+uint16_t map_expiry_code(const map_pos *pos, uint64_t base);
+
+/* Writes a record; `pos` is where map_find() found it, or NULL if it did not. The expiry is
+ * a code relative to `base` (ticks), which is now. False: out of memory, nothing changed. */
+bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
+             uint64_t base);
+
+/* Counts a use of the record, for map_evict(). A count is a hint: where there is no room for it, or
+ * no memory, it is forgotten. */
+void map_note_use(map *m, map_pos *pos);
+
+/* Gives a record another expiry. False: out of memory, nothing changed. */
+bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base);
+
+void map_delete(map *m, const map_key *k, const map_pos *pos, uint64_t now_ticks);
+
+/* Told of each record that the map takes out by itself, before it goes; the key's bytes are good
+ * during the call. */
+typedef void map_gone(void *context, const uint8_t *key, size_t key_len);
+
+/* Calls `each` for the records of one bucket; key and pos are good during the call, which must not
+ * change the map. Stops when it returns false. */
+typedef bool map_visitor(void *context, const uint8_t *key, size_t key_len, const map_pos *pos);
+bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context);
+
+/* Brings the pages of one bucket to the current codec, and merges other buckets if the map has got
+ * smaller by what was brought: the number of buckets may go down, and `bucket_index` with it. The
+ * pages that they were go to `old`, for the caller to free (NULL: they are freed at once). False:
+ * out of memory or damaged, and nothing changed. */
+bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old);
+/* Every invariant of map and pages. */
+bool map_sane(map *m);
+
+#endif

@@ -1,0 +1,46 @@
+/* map_defrag.c: moving a map's blocks. See map_defrag.h. */
+#include "map/map_defrag.h"
+
+#include "map/map_inside.h"
+#include "map/map_save.h"
+
+typedef struct moving {
+    map *m;
+    map_mover *move;
+    void *context;
+} moving;
+
+static bool move_large(void *context, large **l) {
+    const moving *with = context;
+    const mem *mem = with->m->codecs->mem;
+    size_t before = mem->usable(*l);
+    large *moved = with->move(with->context, *l);
+    if (!moved) return true;
+    *l = moved;
+    /* Some allocators have blocks of several sizes for the same request. */
+    with->m->totals.large_bytes += mem->usable(moved) - before;
+    return true;
+}
+
+void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context) {
+    moving with = {m, move, context};
+    uint32_t n;
+    page **pages = bucket_pages(map_bucket(m, index), &n);
+    for (uint32_t i = 0; i < n; i++) {
+        page *moved = move(context, pages[i]);
+        if (moved) pages[i] = moved;
+    }
+    map_each_large(m, index, move_large, &with);
+}
+
+void map_defrag_directory(map *m, map_mover *move, void *context) {
+    bucket *first = move(context, m->first);
+    if (first) m->first = first;
+    if (!m->segments) return;
+    bucket **segments = move(context, m->segments);
+    if (segments) m->segments = segments;
+    for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT) {
+        bucket *segment = move(context, m->segments[i / MAP_SEGMENT - 1]);
+        if (segment) m->segments[i / MAP_SEGMENT - 1] = segment;
+    }
+}

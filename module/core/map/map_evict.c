@@ -1,0 +1,145 @@
+/* map_evict.c: which records go. See map_evict.h. */
+#include "map/map_evict.h"
+
+#include "map/map_inside.h"
+#include "base/siphash.h"
+
+#include <stdlib.h>
+
+#define SHARE 4 /* one in so many records of a bucket goes at a time */
+
+#define LATELY          64 /* calls, of which `scarcity` knows */
+#define NOTHING         0.9
+#define ENOUGH          0.5
+#define HORIZON_MS      1000.0 /* the nearest */
+#define HORIZON_FARTHER 1.05
+#define HORIZON_NEARER  0.99
+
+/* Candidates, the best ones first: those with the lowest scores. */
+typedef struct candidate {
+    uint64_t score;
+    uint32_t page_index, slot;
+} candidate;
+
+typedef struct choosing {
+    const map_eviction *how;
+    candidate best[MAP_EVICT_MAX];
+    uint32_t count, wanted;
+    uint32_t position; /* of the record among those of the bucket */
+} choosing;
+
+static bool has_expired(const page *p, uint32_t slot, int64_t now_ms) {
+    return expiry_ms(page_code(p, slot), page_base(p)) <= now_ms;
+}
+
+static uint64_t random_of(const choosing *c) {
+    const uint64_t secret[2] = {c->how->random, 0};
+    return siphash13(&c->position, sizeof c->position, secret) | 1;
+}
+
+/* Whether a record may go, and how soon: 0 at once. */
+static bool score(const choosing *c, const page *p, uint32_t slot, uint64_t *result) {
+    uint16_t code = page_code(p, slot);
+    *result = 0;
+    if (code != EXPIRY_NONE && has_expired(p, slot, c->how->now_ms)) return true;
+    if (c->how->expiring_only && code == EXPIRY_NONE) return false;
+    switch (c->how->order) {
+    case MAP_EVICT_LEAST_USED:
+        *result = random_of(c);
+        return page_uses(p, slot) == 0;
+    case MAP_EVICT_RANDOM:
+        *result = random_of(c);
+        return true;
+    case MAP_EVICT_FIRST_TO_EXPIRE:
+        *result = (uint64_t)expiry_ms(code, page_base(p));
+        return code != EXPIRY_NONE &&
+               (double)*result <= (double)c->how->now_ms + c->how->horizon_ms;
+    }
+    return false;
+}
+
+/* Keeps the candidate if it is among the best so far. */
+static void keep(choosing *c, candidate new) {
+    if (c->count == c->wanted) {
+        if (c->best[c->count - 1].score <= new.score) return;
+        c->count--;
+    }
+    uint32_t i = c->count++;
+    for (; i > 0 && c->best[i - 1].score > new.score; i--) c->best[i] = c->best[i - 1];
+    c->best[i] = new;
+}
+
+static void choose(choosing *c, page *const *pages, uint32_t n) {
+    c->count = c->position = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *tags = page_tags(pages[i]);
+        for (uint32_t slot = 0; slot < pages[i]->slots; slot++) {
+            candidate new = {.page_index = i, .slot = slot};
+            if (page_is_head(tags[slot])) continue;
+            c->position++;
+            if (score(c, pages[i], slot, &new.score)) keep(c, new);
+        }
+    }
+}
+
+static uint32_t records_in(page *const *pages, uint32_t n) {
+    uint32_t records = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t slot = 0; slot < pages[i]->slots; slot++)
+            records += !page_is_head(page_tags(pages[i])[slot]);
+    return records;
+}
+
+/* From the last place in the bucket to the first: taking one out leaves those before it in
+ * place.
+ */
+static int last_first(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->page_index != y->page_index) return x->page_index < y->page_index ? 1 : -1;
+    return x->slot < y->slot ? 1 : -1;
+}
+
+static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_gone *told,
+                     void *context) {
+    uint8_t bytes[MAP_KEY_ROOM];
+    uint32_t n;
+    size_t len;
+    page *p = bucket_pages(map_bucket(m, bucket_index), &n)[from->page_index];
+    const uint8_t *key = map_key_of_slot(m, p, from->slot, bytes, &len);
+    if (!key) return false;
+    told(context, key, len);
+    map_take_out(m, len, &(map_pos){p, from->slot, from->page_index, bucket_index});
+    return true;
+}
+
+/* Takes note of how a bucket was; true if its counts are to go down. */
+static bool learn(map_eviction *how, bool few) {
+    bool now_and_then = how->random++ % SHARE == 0;
+    how->scarcity += ((few ? 1.0 : 0.0) - how->scarcity) / LATELY;
+    if (how->scarcity > NOTHING)
+        how->horizon_ms *= HORIZON_FARTHER;
+    else if (how->scarcity < ENOUGH)
+        how->horizon_ms *= HORIZON_NEARER;
+    if (how->horizon_ms < HORIZON_MS) how->horizon_ms = HORIZON_MS;
+    if (how->horizon_ms > (double)EXPIRY_TTL_MAX_MS) how->horizon_ms = (double)EXPIRY_TTL_MAX_MS;
+    /* A quarter goes at a time, so that a bucket is to age once in four times: unless there is
+     * nothing to take anywhere. */
+    return few && (now_and_then || how->scarcity > NOTHING);
+}
+
+uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *told,
+                   void *context) {
+    uint32_t n, taken = 0;
+    page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
+    choosing c = {.how = how, .wanted = (records_in(pages, n) + SHARE - 1) / SHARE};
+    if (c.wanted == 0) return 0;
+    if (c.wanted > MAP_EVICT_MAX) c.wanted = MAP_EVICT_MAX;
+    choose(&c, pages, n);
+    if (learn(how, c.count < c.wanted))
+        for (uint32_t i = 0; i < n; i++) page_age(pages[i]);
+    qsort(c.best, c.count, sizeof *c.best, last_first);
+    for (uint32_t i = 0; i < c.count; i++)
+        taken += take_out(m, bucket_index, &c.best[i], told, context);
+    if (taken > 0) map_balance(m, bucket_index, expiry_ticks(how->now_ms));
+    return taken;
+}

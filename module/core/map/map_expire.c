@@ -1,0 +1,48 @@
+/* map_expire.c: taking out what has expired. See map_expire.h. */
+#include "map/map_expire.h"
+
+#include "map/map_inside.h"
+
+/* The first record at or after `slot` of a page that has expired; the number of slots if none. */
+static uint32_t next_expired(const page *p, uint32_t slot, int64_t now_ms) {
+    uint64_t base = page_base(p);
+    for (; slot < p->slots; slot++) {
+        if (page_is_head(page_tags(p)[slot])) continue;
+        if (expiry_ms(page_code(p, slot), base) <= now_ms) break;
+    }
+    return slot;
+}
+
+static void delete_one(map *m, const map_pos *pos, const uint8_t *key, size_t len,
+                       uint64_t now_ticks, map_gone *told, void *context) {
+    map_key k = {.key = key, .len = len};
+    told(context, key, len);
+    map_delete(m, &k, pos, now_ticks);
+}
+
+uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limit, map_gone *told,
+                    void *context) {
+    uint8_t bytes[MAP_KEY_ROOM];
+    uint32_t n, deleted = 0, index = 0, slot = 0;
+    while (deleted < limit && bucket_index < m->buckets) {
+        page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
+        if (index >= n) break;
+        page *p = pages[index];
+        slot = p->flags & PAGE_EXPIRY ? next_expired(p, slot, now_ms) : p->slots;
+        const uint8_t *key;
+        size_t len;
+        if (slot == p->slots) {
+            index++;
+            slot = 0;
+        } else if (!(key = map_key_of_slot(m, p, slot, bytes, &len))) {
+            slot++;
+        } else {
+            map_pos pos = {p, slot, index, bucket_index};
+            delete_one(m, &pos, key, len, expiry_ticks(now_ms), told, context);
+            deleted++;
+            /* The bucket may have been written anew. */
+            index = slot = 0;
+        }
+    }
+    return deleted;
+}

@@ -1,0 +1,76 @@
+/*
+ * phrase.h: a codec for short records.
+ *
+ * General compressors find repetitions inside what they are given; a record of 75 bytes has
+ * none. A phrase dictionary is trained once on a sample of the records and then turns each
+ * record on its own into fewer bytes, and back: any record can be read without the others.
+ *
+ *      phrase_sample samples[] = {{"hello world", 11}, ...};
+ *      phrase_dict *d = phrase_train(&mem_libc, samples, n, 1 << 20);
+ *      size_t len = phrase_encode(d, record, record_len, out, sizeof out);
+ *      size_t back = phrase_decode(d, out, len, record, sizeof record);
+ *      phrase_free(d);
+ *
+ * The dictionary holds up to 65,536 phrases of 1 to 64 bytes, each single byte among them, so
+ * that everything can be encoded. A record is cut into phrases, and each phrase is written as a
+ * Huffman code that depends on what kind of phrase stood before it. After OnPair (arXiv
+ * 2508.02280), which writes 16 bits for each phrase.
+ *
+ * What the caller may rely on:
+ * - An encoding carries neither its length nor an end mark; keep its length.
+ * - Its first byte is never 0xfe or 0xff: the caller can use them as escapes of its own.
+ * - Nothing encodes to no bytes. Equal records encode to equal bytes under one dictionary.
+ * - A dictionary does not change once it is built; any number of threads may use it at a time.
+ */
+#ifndef CKV_PHRASE_H
+#define CKV_PHRASE_H
+
+#include "base/mem.h"
+
+#include <stdint.h>
+
+#define PHRASE_NO_ROOM ((size_t)-1) /* the result does not fit into the buffer */
+#define PHRASE_CORRUPT ((size_t)-2) /* the bytes are no encoding */
+
+typedef struct phrase_dict phrase_dict;
+
+typedef struct phrase_sample {
+    const void *data;
+    uint32_t len;
+} phrase_sample;
+
+/*
+ * Learns a dictionary from `n` samples, which are only read. Up to 16 MB of samples are looked at.
+ * `max_bytes` is what phrase_bytes() may be; it is exceeded only if it is below what the
+ * smallest dictionary takes, about 12 KB. Equal samples give equal dictionaries. NULL: out of
+ * memory.
+ */
+phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes);
+
+void phrase_free(phrase_dict *d);
+
+/* Memory that the dictionary takes, as its allocator counts it. */
+size_t phrase_bytes(const phrase_dict *d);
+
+/* Encoded / raw bytes of the samples it was trained on; 1 if there were none. */
+double phrase_expected_ratio(const phrase_dict *d);
+
+/* Encodes n bytes into at most `cap` bytes. Returns how many, or PHRASE_NO_ROOM as soon as it is
+ * clear that they do not fit. */
+size_t phrase_encode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap);
+
+/* Decodes n bytes into at most `cap` bytes. Returns how many, PHRASE_NO_ROOM or PHRASE_CORRUPT;
+ * what dst[0, cap) holds beyond the result, or after an error, is undefined. */
+size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap);
+
+/* How many bytes phrase_decode() would give, or PHRASE_CORRUPT. */
+size_t phrase_decoded_len(const phrase_dict *d, const void *src, size_t n);
+
+/* Writes the dictionary in its portable form. Returns how many bytes that is, also if `cap` is
+ * less: then nothing is written. */
+size_t phrase_save(const phrase_dict *d, void *dst, size_t cap);
+
+/* Reads what phrase_save() wrote, trusting nothing of it. NULL: no dictionary, or out of memory. */
+phrase_dict *phrase_load(const mem *m, const void *bytes, size_t n);
+
+#endif

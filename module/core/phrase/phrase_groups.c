@@ -1,0 +1,180 @@
+/*
+ * phrase_groups.c: from classes to codes.
+ *
+ * Phrases are ranked by class and by how often they are used. Where the class changes, or the use
+ * falls below the next step of a logarithmic scale, a group ends. What a context knows of a phrase
+ * is its group: how often the group was seen there, divided among its phrases.
+ */
+#include "phrase/phrase_learn.h"
+#include "phrase/huffman.h"
+#include "base/pace.h"
+
+#include <math.h>
+
+/* So many sightings of what is known without the context are added to those in it. */
+#define PRIOR_OF_CLASS 4.0
+#define PRIOR_OF_GROUP 30.0
+#define WEIGHT_ONE     1e13 /* the weight of probability 1 */
+
+typedef struct grouping {
+    const lexicon *x;
+    const uint8_t *class_of; /* by number of phrase */
+    uint32_t classes, groups;
+    uint64_t *key;        /* [n] by rank: [class][falling count][number of phrase] */
+    uint16_t *group_of;   /* by number of phrase */
+    const uint8_t **text; /* [n] by rank */
+    uint8_t *len, *symbol_len;
+    uint64_t *weight;
+    uint32_t group_size[PHRASE_GROUPS_MAX];
+    uint8_t group_class[PHRASE_GROUPS_MAX];
+    uint8_t code_len[PHRASE_CONTEXTS_MAX * PHRASE_GROUPS_MAX];
+    uint32_t shorter[PHRASE_CONTEXTS_MAX * PHRASE_GROUPS_MAX];
+    double seen[PHRASE_CONTEXTS_MAX][PHRASE_GROUPS_MAX];
+    double seen_class[PHRASE_CONTEXTS_MAX][PHRASE_CONTEXTS_MAX];
+    double seen_context[PHRASE_CONTEXTS_MAX];
+    double all_group[PHRASE_GROUPS_MAX], all_class[PHRASE_CONTEXTS_MAX], all;
+} grouping;
+
+/* Shell sort with the gaps of Gonnet and Baeza-Yates. */
+static void sort(uint64_t *key, uint32_t n) {
+    for (uint32_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
+        for (uint32_t i = gap; i < n; i++) {
+            uint64_t moving = key[i];
+            uint32_t j = i;
+            for (; j >= gap && key[j - gap] > moving; j -= gap) key[j] = key[j - gap];
+            key[j] = moving;
+        }
+    }
+}
+
+static void rank_phrases(grouping *g) {
+    const lexicon *x = g->x;
+    for (uint32_t i = 0; i < x->n; i++)
+        g->key[i] = (uint64_t)g->class_of[i] << 59 | (uint64_t)(UINT32_MAX - x->count[i]) << 20 | i;
+    sort(g->key, x->n);
+    for (uint32_t i = 0; i < x->n; i++) {
+        uint32_t phrase = g->key[i] & 0xfffff;
+        g->text[i] = x->text + x->at[phrase];
+        g->len[i] = x->len[phrase];
+    }
+}
+
+/* Returns how many groups there are if the scale has so many steps for each doubling. */
+static uint32_t count_groups(grouping *g, float steps) {
+    uint32_t groups = 0, class_before = 0;
+    int level_before = 0;
+    for (uint32_t i = 0; i < g->x->n; i++) {
+        uint32_t phrase = g->key[i] & 0xfffff, class = g->class_of[phrase];
+        int level = (int)(steps * log2f((float)g->x->count[phrase] * 1.4f + 1));
+        if (i == 0 || class != class_before || level != level_before) {
+            if (groups == PHRASE_GROUPS_MAX) return groups + 1;
+            g->group_class[groups] = (uint8_t) class;
+            g->group_size[groups++] = 0;
+        }
+        g->group_size[groups - 1]++;
+        g->group_of[phrase] = (uint16_t)(groups - 1);
+        class_before = class;
+        level_before = level;
+    }
+    return groups;
+}
+
+static void count_sightings(grouping *g, token_list tokens) {
+    for (size_t i = 1; i < tokens.n; i++) {
+        if (tokens.list[i] == LEXICON_START) continue;
+        uint32_t before = tokens.list[i - 1], group = g->group_of[tokens.list[i]];
+        uint32_t context = before == LEXICON_START ? g->classes : g->class_of[before];
+        uint32_t class = g->group_class[group];
+        g->seen[context][group]++;
+        g->seen_class[context][class]++;
+        g->seen_context[context]++;
+        g->all_group[group]++;
+        g->all_class[class]++;
+        g->all++;
+    }
+}
+
+/* Probability of each phrase of a group in a context. */
+static double probability(const grouping *g, uint32_t context, uint32_t group) {
+    uint32_t class = g->group_class[group];
+    double of_class = (g->all_class[class] + 1) / (g->all + g->classes);
+    of_class = (g->seen_class[context][class] + PRIOR_OF_CLASS * of_class) /
+               (g->seen_context[context] + PRIOR_OF_CLASS);
+    double of_group =
+        (g->all_group[group] + 0.5 * g->group_size[group]) / (g->all_class[class] + 1);
+    return (g->seen[context][group] + PRIOR_OF_GROUP * of_class * of_group) /
+           (g->seen_context[context] + PRIOR_OF_GROUP) / g->group_size[group];
+}
+
+/* Gives a context its code lengths. False: out of memory. */
+static bool code_context(grouping *g, uint32_t context) {
+    double p[PHRASE_GROUPS_MAX];
+    uint32_t order[PHRASE_GROUPS_MAX], at = 0; /* groups, rare phrases first */
+    for (uint32_t i = 0; i < g->groups; i++) {
+        uint32_t j = i;
+        p[i] = probability(g, context, i);
+        for (; j > 0 && p[order[j - 1]] > p[i]; j--) order[j] = order[j - 1];
+        order[j] = i;
+    }
+    for (uint32_t i = 0; i < g->groups; i++)
+        for (uint32_t j = 0; j < g->group_size[order[i]]; j++)
+            g->weight[at++] = (uint64_t)(p[order[i]] * WEIGHT_ONE) + 1;
+    if (!huffman_lengths(g->x->mem, g->weight, g->x->n, PHRASE_CODE_MAX, PHRASE_END_BITS,
+                         g->symbol_len))
+        return false;
+    at = 0;
+    for (uint32_t i = 0; i < g->groups; i++) {
+        uint32_t size = g->group_size[order[i]], place = context * g->groups + order[i];
+        const uint8_t *lens = g->symbol_len + at;
+        g->code_len[place] = lens[size - 1]; /* lengths of equal weights differ by 1 at most */
+        g->shorter[place] = 0;
+        for (uint32_t j = 0; j < size; j++) g->shorter[place] += lens[j] == lens[size - 1];
+        at += size;
+    }
+    return true;
+}
+
+static phrase_dict *code_groups(grouping *g, token_list tokens, uint32_t groups_max) {
+    float steps = 2;
+    rank_phrases(g);
+    while ((g->groups = count_groups(g, steps)) > groups_max && steps > 0.01f) steps /= 2;
+    count_sightings(g, tokens);
+    for (uint32_t context = 0; context <= g->classes; context++) {
+        pace_keep();
+        if (!code_context(g, context)) return NULL;
+    }
+    phrase_plan plan = {.n = g->x->n,
+                        .groups = g->groups,
+                        .contexts = g->classes + 1,
+                        .text = g->text,
+                        .len = g->len,
+                        .group_size = g->group_size,
+                        .class_of = g->group_class,
+                        .code_len = g->code_len,
+                        .shorter = g->shorter};
+    return phrase_build(g->x->mem, &plan);
+}
+
+phrase_dict *phrase_code_groups(const lexicon *x, token_list tokens, uint32_t classes,
+                                const uint8_t *class_of, uint32_t groups_max) {
+    phrase_dict *d = NULL;
+    size_t each = sizeof(uint64_t) * 2 + sizeof(uint8_t *) + sizeof(uint16_t) + 2;
+    grouping *g = x->mem->alloc(sizeof *g);
+    uint8_t *block = x->mem->alloc(x->n * each);
+    if (g && block) {
+        memset(g, 0, sizeof *g);
+        g->x = x;
+        g->class_of = class_of;
+        g->classes = classes;
+        g->key = (uint64_t *)(void *)block;
+        g->weight = g->key + x->n;
+        g->text = (const uint8_t **)(void *)(g->weight + x->n);
+        g->group_of = (uint16_t *)(void *)(g->text + x->n);
+        g->len = (uint8_t *)(g->group_of + x->n);
+        g->symbol_len = g->len + x->n;
+        d = code_groups(g, tokens, groups_max);
+    }
+    if (block) x->mem->free(block);
+    if (g) x->mem->free(g);
+    return d;
+}

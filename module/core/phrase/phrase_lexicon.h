@@ -1,0 +1,50 @@
+/*
+ * phrase_lexicon.h: the phrases of a dictionary that is still being learned, and what learning
+ * them needs: which texts there are, how often the sample uses each.
+ *
+ * Phrases are numbered as they come; the single bytes are 0 to 255, always. Every function that
+ * returns bool returns false when memory runs out, and the lexicon can then only be freed.
+ */
+#ifndef CKV_PHRASE_LEXICON_H
+#define CKV_PHRASE_LEXICON_H
+
+#include "phrase/phrase.h"
+#include "phrase/phrase_match.h"
+
+#define LEXICON_START UINT32_MAX /* among tokens: a record begins here */
+
+typedef struct lexicon {
+    const mem *mem;
+    phrase_matcher match; /* payload: number of the phrase */
+    uint32_t slots_used;
+    uint32_t n, max;
+    uint8_t *text;
+    uint32_t text_len, text_max;
+    uint32_t *at;    /* [n] where a phrase lies in text */
+    uint32_t *count; /* [n] uses in the sample, by the last lexicon_parse() */
+    uint8_t *len;    /* [n] */
+} lexicon;
+
+/* The records to learn from; `bytes` is the sum of their lengths. */
+typedef struct sample_set {
+    const phrase_sample *list;
+    uint32_t n;
+    size_t bytes;
+} sample_set;
+
+/* An empty lexicon has the single bytes. Its size follows the sample's. */
+bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes);
+void lexicon_free(lexicon *x);
+
+/* One pass over the sample that makes a phrase of each pair of neighbours seen `often` times. */
+bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often);
+
+/* Cuts the sample into phrases and counts them. Writes the first `max` of them to `tokens`, each
+ * record's after a LEXICON_START. Returns how many there are in all, starts included. */
+size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max);
+
+/* Keeps the `most` phrases that save most, none that save too little, and all single bytes;
+ * counts must be there and are kept, numbers are not. */
+bool lexicon_keep(lexicon *x, uint32_t most);
+
+#endif

@@ -1,0 +1,102 @@
+/* phrase_match.c: the parts of phrase_match.h that need not be fast. */
+#include "phrase/phrase_match.h"
+
+/* The first `len` bytes at p, at most 8, as one word. At least 8 bytes before their end can be
+ * read. */
+static inline uint64_t word_at(const uint8_t *p, size_t len) {
+    return len >= 8 ? phrase_load64(p) : phrase_load64(p + len - 8) >> (64 - 8 * len);
+}
+
+/* Whether n >= 8 bytes are the same. */
+static inline bool equal(const uint8_t *a, const uint8_t *b, unsigned n) {
+    for (unsigned i = 0; i + 8 < n; i += 8)
+        if (phrase_load64(a + i) != phrase_load64(b + i)) return false;
+    return phrase_load64(a + n - 8) == phrase_load64(b + n - 8);
+}
+
+static inline uint32_t after(const phrase_matcher *t, uint32_t i) {
+    return i + 1 == t->nslots ? 0 : i + 1;
+}
+
+/* The slot of the phrase or marker of `bytes` >= 8 bytes at p, or the empty slot where it would
+ * go. */
+static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8_t *p,
+                             unsigned bytes) {
+    uint64_t print = match_print(hash);
+    uint32_t i = match_home(t, hash);
+    while (t->slots[i] != 0) {
+        if (t->slots[i] >> 46 == print && equal(match_text(t, t->slots[i]), p, bytes)) break;
+        i = after(t, i);
+    }
+    return &t->slots[i];
+}
+
+static uint64_t *find_empty(const phrase_matcher *t, uint64_t hash) {
+    uint32_t i = match_home(t, hash);
+    while (t->slots[i] != 0) i = after(t, i);
+    return &t->slots[i];
+}
+
+static uint64_t make_slot(uint64_t hash, uint32_t payload, uint32_t offset) {
+    return match_print(hash) << 46 | (uint64_t)payload << 22 | offset;
+}
+
+/* Sets in the filter that there is a phrase like the one at p. */
+static void add_to_filter(phrase_matcher *t, const uint8_t *p, unsigned len) {
+    unsigned bit = len > 8 ? 7 : len - 2;
+    uint64_t word = phrase_load64(p) << (len > 8 ? 0 : 64 - 8 * len);
+    t->filter[word * MATCH_FILTER_HASH >> t->filter_shift] |= (uint8_t)(1u << bit);
+}
+
+unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint32_t payload) {
+    const uint8_t *p = t->text + offset;
+    uint64_t before = 0;
+    unsigned took = 1;
+    add_to_filter(t, p, len);
+    for (; len > 8; len -= 8) {
+        before = match_hash(before, phrase_load64(p), 8);
+        p += 8;
+        uint64_t hash = match_hash(before, 0, MATCH_MARKER_LEN);
+        unsigned bytes = (unsigned)(p - (t->text + offset));
+        uint64_t *marker = find(t, hash, t->text + offset, bytes);
+        if (*marker == 0) {
+            *marker = make_slot(hash, 0, offset);
+            took++;
+        }
+        *marker |= (uint64_t)(len > 16 ? 0x100 : 1u << (len - 9)) << 22;
+    }
+    uint64_t hash = match_hash(before, phrase_load64(p) & match_mask(len), len);
+    *find_empty(t, hash) = make_slot(hash, payload, offset);
+    return took;
+}
+
+unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t left,
+                           uint32_t *payload) {
+    uint64_t before[MATCH_TIERS];
+    uint32_t lens[MATCH_TIERS];
+    unsigned tier = 1;
+    before[0] = 0;
+    for (; tier < MATCH_TIERS && left > 8 * tier; tier++) {
+        before[tier] = match_hash(before[tier - 1], phrase_load64(p + 8 * (tier - 1)), 8);
+        uint64_t hash = match_hash(before[tier], 0, MATCH_MARKER_LEN);
+        uint64_t marker = *find(t, hash, p, 8 * tier);
+        if (marker == 0) break;
+        lens[tier] = match_payload(marker);
+        if (!(lens[tier] & 0x100)) {
+            tier++;
+            break;
+        }
+    }
+    while (--tier > 0) {
+        uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
+        for (unsigned len = 8; len > 0; len--) {
+            if (!(lens[tier] & 1u << (len - 1)) || 8 * tier + len > left) continue;
+            uint64_t hash = match_hash(before[tier], word & match_mask(len), len);
+            uint64_t slot = *find(t, hash, p, 8 * tier + len);
+            if (slot == 0) continue;
+            *payload = match_payload(slot);
+            return 8 * tier + len;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,187 @@
+/*
+ * phrase_train.c: from samples to a dictionary.
+ *
+ *      samples, shuffled --+--> learn --> grow phrases  \   lexicon        once for each
+ *                          |              weed out      /                  value of `often`
+ *                          |              classes, groups, codes --> dictionary
+ *                          +--> test  --> which dictionary is better, and how good is it?
+ *
+ * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
+ * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
+ * more and more is asked for, until the test samples, one in 32, which were not learned from, get
+ * longer.
+ */
+#include "phrase/phrase_learn.h"
+
+#define SAMPLE_MAX     (16u << 20) /* bytes */
+#define TOKENS_MAX     (4u << 20)
+#define TEST_SHARE     32
+#define OFTEN_RARE     2
+#define OFTEN_MORE     16
+#define OFTEN_STEP     8
+#define OFTEN_MOST     128
+#define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
+/* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
+#define SMALLER_IS_WORTH 200
+/* A sample makes about as many phrases as there may be at most if a pair must be seen once more
+ * for each so many bytes. */
+#define BYTES_FOR_ONCE_MORE (6u << 20)
+#define RATIO_ONE           1000000u
+
+typedef struct limits {
+    size_t max_bytes;
+    uint32_t classes, groups;
+} limits;
+
+/* What the tables of contexts and groups may take of the whole, found by trying. */
+static limits limits_for(size_t max_bytes) {
+    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48};
+    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80};
+    return (limits){max_bytes, 16, 160};
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void shuffle(phrase_sample *list, uint32_t n) {
+    uint64_t state = 1;
+    for (uint32_t i = n; i > 1; i--) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        uint32_t j = (uint32_t)((state >> 32) * i >> 32);
+        phrase_sample swap = list[i - 1];
+        list[i - 1] = list[j];
+        list[j] = swap;
+    }
+}
+
+/* Cuts the list where it reaches SAMPLE_MAX bytes. */
+static sample_set cut(phrase_sample *list, uint32_t n) {
+    sample_set set = {.list = list};
+    for (; set.n < n && set.bytes < SAMPLE_MAX; set.n++) {
+        if (list[set.n].len > SAMPLE_MAX - set.bytes)
+            list[set.n].len = (uint32_t)(SAMPLE_MAX - set.bytes);
+        set.bytes += list[set.n].len;
+    }
+    return set;
+}
+
+/* Takes one part in `share` off the front of a set. */
+static sample_set split(sample_set *set, uint32_t share) {
+    sample_set front = {.list = set->list, .n = set->n / share};
+    for (uint32_t i = 0; i < front.n; i++) front.bytes += front.list[i].len;
+    set->list += front.n;
+    set->n -= front.n;
+    set->bytes -= front.bytes;
+    return front;
+}
+
+/* The front of a set, at least `bytes` long if the set is. */
+static sample_set front(const sample_set *set, size_t bytes) {
+    sample_set some = {.list = set->list};
+    while (some.n < set->n && some.bytes < bytes) some.bytes += set->list[some.n++].len;
+    return some;
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
+    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1);
+}
+
+/* Weeds out until the dictionary fits. False: out of memory. */
+static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
+    uint32_t most = PHRASE_MAX;
+    size_t least = size_of(x, 256, limits); /* the single bytes alone */
+    for (;;) {
+        lexicon_parse(x, set, NULL, 0);
+        if (!lexicon_keep(x, most)) return false;
+        size_t bytes = size_of(x, x->n, limits);
+        if (least == 0 || bytes == 0) return false;
+        if (bytes <= limits->max_bytes || x->n == 256) return true;
+        double room = limits->max_bytes > least ? (double)(limits->max_bytes - least) : 0;
+        most = 256 + (uint32_t)((x->n - 256) * 0.99 * room / (double)(bytes - least));
+        if (most < x->n / 2) most = x->n / 2;
+    }
+}
+
+static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits) {
+    phrase_dict *d = NULL;
+    size_t n = lexicon_parse(x, set, NULL, 0) + 1;
+    if (n > TOKENS_MAX) n = TOKENS_MAX;
+    uint32_t *list = x->mem->alloc(n * sizeof *list);
+    uint8_t *class_of = x->mem->alloc(x->n);
+    if (list && class_of) {
+        size_t got = lexicon_parse(x, set, list, n);
+        token_list tokens = {list, got < n ? got : n};
+        if (phrase_classify(x, tokens, limits->classes, class_of))
+            d = phrase_code_groups(x, tokens, limits->classes, class_of, limits->groups);
+    }
+    if (list) x->mem->free(list);
+    if (class_of) x->mem->free(class_of);
+    return d;
+}
+
+static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
+                          uint32_t often) {
+    lexicon x;
+    phrase_dict *d = NULL;
+    if (lexicon_init(&x, m, set->bytes) && lexicon_grow(&x, set, often) && shrink(&x, set, limits))
+        d = make_dict(&x, set, limits);
+    lexicon_free(&x);
+    return d;
+}
+
+/* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
+ * counts as it is. False: out of memory. */
+static bool rate(phrase_dict *d, const sample_set *set) {
+    uint32_t longest = 1;
+    uint64_t raw = 0, encoded = 0;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->list[i].len > longest) longest = set->list[i].len;
+    uint8_t *scratch = d->mem->alloc(longest);
+    if (!scratch) return false;
+    for (uint32_t i = 0; i < set->n; i++) {
+        uint32_t len = set->list[i].len;
+        size_t got = phrase_encode(d, set->list[i].data, len, scratch, len);
+        raw += len;
+        encoded += got == PHRASE_NO_ROOM ? len : got;
+    }
+    d->ratio = raw == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / raw);
+    d->mem->free(scratch);
+    return true;
+}
+
+static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
+                                   const limits *limits, uint32_t often) {
+    phrase_dict *d = learn(m, set, limits, often);
+    if (!d || rate(d, test)) return d;
+    phrase_free(d);
+    return NULL;
+}
+
+static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes) {
+    limits limits = limits_for(max_bytes);
+    shuffle(list, n);
+    sample_set set = cut(list, n), test = set;
+    if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
+    uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
+    phrase_dict *best = learn_and_rate(m, &set, &test, &limits, often);
+    sample_set some = front(&set, FREQUENT_BYTES);
+    for (often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
+        phrase_dict *d = learn_and_rate(m, &some, &test, &limits, often);
+        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
+        phrase_free(worse ? d : best);
+        if (worse) break;
+        best = d; /* NULL: out of memory */
+    }
+    return best;
+}
+
+phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes) {
+    if (n > UINT32_MAX) n = UINT32_MAX;
+    phrase_sample *list = m->alloc(n * sizeof *list + 1);
+    if (!list) return NULL;
+    if (n > 0) memcpy(list, samples, n * sizeof *list);
+    phrase_dict *d = train(m, list, (uint32_t)n, max_bytes);
+    m->free(list);
+    return d;
+}

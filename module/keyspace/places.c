@@ -1,0 +1,78 @@
+/* places.c: which map a key belongs to. See places.h. */
+#include "keyspace/places.h"
+
+#include "core/base/siphash.h"
+#include "core/base/hash_slot.h"
+#include "core/base/stem.h"
+#include "keyspace/maps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_MAX_LEN 32
+
+/* Which map a key belongs to must be the same everywhere, so this hash has no secret. Who chooses
+ * keys that share a map gains nothing: within the map, the hash is keyed. */
+static const uint64_t partition_secret[2] = {0x636b762d70617274ULL, 0x6974696f6e2d6b31ULL};
+
+static uint32_t *tags; /* of the slots; standalone, found when first needed */
+static uint32_t layout;
+
+static void find_tags(void) {
+    tags = RedisModule_Alloc(HASH_SLOTS * sizeof *tags);
+    hash_slot_find_tags(tags);
+}
+
+void places_start(bool cluster) {
+    if (cluster) find_tags();
+    ckv.places = cluster ? HASH_SLOTS : (uint32_t)ckv.config.maps;
+    layout = cluster ? PLACES_SLOTS : ckv.places;
+}
+
+uint32_t places_layout(void) {
+    return layout;
+}
+
+uint32_t places_of_key(const uint8_t *key, size_t len) {
+    if (layout == PLACES_SLOTS) return hash_slot_of_key(key, len);
+    uint8_t suffix;
+    size_t stem_len = stem_split(key, len, &suffix);
+    return (uint32_t)(siphash13(key, stem_len, partition_secret) % ckv.places);
+}
+
+static size_t write_name(char *text, uint32_t of_layout, uint32_t place) {
+    if (of_layout != PLACES_SLOTS)
+        return (size_t)snprintf(text, NAME_MAX_LEN, CKV_MAP_PREFIX "%u", place);
+    if (!tags) find_tags();
+    return (size_t)snprintf(text, NAME_MAX_LEN, CKV_MAP_PREFIX "{%u}", tags[place]);
+}
+
+RedisModuleString *places_name(uint32_t place) {
+    char text[NAME_MAX_LEN];
+    size_t len = write_name(text, layout, place);
+    return RedisModule_CreateString(NULL, text, len);
+}
+
+/* The place that a name stands for in a layout. "ckv:07" is not "ckv:7". */
+static uint32_t place_in(const RedisModuleString *name, uint32_t of_layout) {
+    size_t len, prefix = strlen(CKV_MAP_PREFIX);
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    char expected[NAME_MAX_LEN];
+    if (len <= prefix || len >= NAME_MAX_LEN || memcmp(text, CKV_MAP_PREFIX, prefix) != 0)
+        return MAPS_NO_PLACE;
+    unsigned long place = of_layout == PLACES_SLOTS ? hash_slot_of_key((const uint8_t *)text, len)
+                                                    : strtoul(text + prefix, NULL, 10);
+    if (of_layout != PLACES_SLOTS && place >= of_layout) return MAPS_NO_PLACE;
+    size_t expected_len = write_name(expected, of_layout, (uint32_t)place);
+    bool same = len == expected_len && !memcmp(text, expected, len);
+    return same ? (uint32_t)place : MAPS_NO_PLACE;
+}
+
+uint32_t places_of_name(const RedisModuleString *name) {
+    return place_in(name, layout);
+}
+
+bool places_named(const RedisModuleString *name, uint32_t of_layout) {
+    return place_in(name, of_layout) != MAPS_NO_PLACE;
+}

@@ -1,0 +1,118 @@
+/* relocate.c: files of other layouts. See relocate.h. */
+#include "keyspace/relocate.h"
+
+#include "keyspace/lookup.h"
+#include "keyspace/places.h"
+
+#include <string.h>
+
+/* A map in the wrong place; first known by its name, then taken out of the keyspace. */
+typedef struct misplaced {
+    int db;
+    RedisModuleString *name;
+    stored_map *stored;
+} misplaced;
+
+static struct {
+    misplaced *maps;
+    size_t count, cap;
+} list;
+
+void relocate_later(int db, const RedisModuleString *name) {
+    if (list.count == list.cap) {
+        list.cap = list.cap ? 2 * list.cap : 64;
+        list.maps = RedisModule_Realloc(list.maps, list.cap * sizeof *list.maps);
+    }
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    list.maps[list.count++] = (misplaced){db, RedisModule_CreateString(NULL, text, len), NULL};
+}
+
+void relocate_forget(void) {
+    for (size_t i = 0; i < list.count; i++) {
+        RedisModule_FreeString(NULL, list.maps[i].name);
+        if (list.maps[i].stored) maps_free(list.maps[i].stored);
+    }
+    RedisModule_Free(list.maps);
+    memset(&list, 0, sizeof list);
+}
+
+/* The name may be that of a map of ours as well, so all are taken out before any is emptied. */
+static void take_out(misplaced *m) {
+    RedisModule_SelectDb(ckv.ctx, m->db);
+    RedisModuleKey *key =
+        RedisModule_OpenKey(ckv.ctx, m->name, REDISMODULE_READ | REDISMODULE_WRITE);
+    map *empty = map_new(&ckv.codecs, ckv.secret);
+    void *old;
+    if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty), &old) ==
+                     REDISMODULE_OK) {
+        m->stored = old;
+        maps_unlist(m->stored);
+        RedisModule_DeleteKey(key);
+    }
+    RedisModule_CloseKey(key);
+}
+
+typedef struct pouring {
+    map *from;
+    int db;
+    int64_t now_ms;
+    uint8_t *bytes; /* of the record: the codecs' own buffers are used again */
+    size_t cap;
+} pouring;
+
+static bool put(const pouring *p, size_t key_len, size_t value_len, int64_t at_ms) {
+    stored_map *to = keyspace_make_map(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
+    if (!to) return false;
+    map_key key;
+    map_pos pos;
+    codec_value value;
+    map_key_init(to->m, &key, p->bytes, key_len);
+    bool there = map_find(to->m, &key, &pos);
+    return codec_encode_new(&ckv.codecs, p->bytes + key_len, value_len, &value) &&
+           map_put(to->m, &key, there ? &pos : NULL, &value, expiry_code(at_ms, p->now_ms),
+                   expiry_ticks(p->now_ms));
+}
+
+static bool pour(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    pouring *p = context;
+    size_t value_len;
+    const uint8_t *value = map_value(p->from, pos, &value_len);
+    if (!value) return true; /* damaged beyond reading: there is nothing to move */
+    if (key_len + value_len > p->cap) {
+        p->cap = 2 * (key_len + value_len);
+        p->bytes = RedisModule_Realloc(p->bytes, p->cap);
+    }
+    memcpy(p->bytes, key, key_len);
+    memcpy(p->bytes + key_len, value, value_len);
+    return put(p, key_len, value_len, map_expiry_ms(pos));
+}
+
+/* Moves the records of one map, which is freed. */
+static bool empty_out(misplaced *m, pouring *p) {
+    if (!m->stored) return false;
+    bool done = true;
+    p->from = m->stored->m;
+    p->db = m->db;
+    RedisModule_SelectDb(ckv.ctx, m->db);
+    for (uint32_t i = 0; done && i < p->from->buckets; i++) done = map_each(p->from, i, pour, p);
+    maps_free(m->stored);
+    m->stored = NULL;
+    return done;
+}
+
+bool relocate_all(void) {
+    if (list.count == 0) return true;
+    ckv_log("notice", "the file has %zu maps of another layout: their records are put in place",
+            list.count);
+    for (size_t i = 0; i < list.count; i++) take_out(&list.maps[i]);
+    pouring p = {.now_ms = ckv_now_ms()};
+    bool done = true;
+    for (size_t i = 0; done && i < list.count; i++) done = empty_out(&list.maps[i], &p);
+    RedisModule_Free(p.bytes);
+    relocate_forget();
+    if (!done)
+        ckv_log("warning",
+                "out of memory, or one of the names " CKV_MAP_PREFIX "* holds something else");
+    return done;
+}

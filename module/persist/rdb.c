@@ -1,0 +1,299 @@
+/* rdb.c: saving and loading. The formats are in rdb.h. */
+#include "persist/rdb.h"
+
+#include "core/codec/codec_train.h"
+#include "core/map/map_save.h"
+#include "background/cron.h"
+#include "keyspace/maps.h"
+#include "keyspace/places.h"
+#include "persist/records.h"
+#include "keyspace/relocate.h"
+
+#include <string.h>
+
+#define KIND_PAGES   1
+#define KIND_RECORDS 2
+/* Buckets are written in pieces of about this many bytes. */
+#define PIECE_BYTES (256u << 10)
+
+/* Whether a whole file is being saved, so that the codecs are in it. Raised by the auxiliary
+ * callback before the keys, in the process that saves. */
+static bool saving_file;
+
+/* While a file is loaded: from its places of codecs to ours. */
+static uint8_t places[256];
+static bool loading_file;
+static uint32_t file_layout; /* see places.h */
+
+/* ---- auxiliary data -------------------------------------------------------------------------- */
+
+static void save_codecs(RedisModuleIO *io) {
+    uint64_t count = 0;
+    for (int i = 1; i < CODECS_MAX; i++) count += ckv.codecs.place[i] != NULL;
+    RedisModule_SaveUnsigned(io, CKV_VERSION);
+    RedisModule_SaveUnsigned(io, places_layout());
+    RedisModule_SaveUnsigned(io, ckv.codecs.current);
+    RedisModule_SaveUnsigned(io, count);
+    for (int i = 1; i < CODECS_MAX; i++) {
+        const codec *c = ckv.codecs.place[i];
+        if (!c) continue;
+        size_t bytes = codec_save_size(c);
+        uint8_t *copy = RedisModule_Alloc(bytes);
+        codec_save(c, copy);
+        RedisModule_SaveUnsigned(io, (uint64_t)i);
+        RedisModule_SaveStringBuffer(io, (char *)copy, bytes);
+        RedisModule_Free(copy);
+    }
+}
+
+void rdb_save_aux(RedisModuleIO *io, int when) {
+    saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
+    if (saving_file)
+        save_codecs(io);
+    else
+        RedisModule_SaveUnsigned(io, 0); /* whoever loads it is called when all maps are loaded */
+}
+
+void rdb_save_optional_aux(RedisModuleIO *io, int when) {
+    saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
+    if (maps_any()) rdb_save_aux(io, when);
+}
+
+static bool load_codec(RedisModuleIO *io) {
+    uint64_t from = RedisModule_LoadUnsigned(io);
+    size_t n;
+    char *bytes = RedisModule_LoadStringBuffer(io, &n);
+    if (!bytes) return false;
+    codec *c = codec_load(&ckv.mem, (uint8_t *)bytes, n, (int)ckv.config.compression_level);
+    RedisModule_Free(bytes);
+    uint32_t place = c ? codecs_add(&ckv.codecs, c) : CODECS_MAX;
+    if (place == CODECS_MAX || from == 0 || from >= CODECS_MAX) {
+        if (place != CODECS_MAX)
+            codecs_remove(&ckv.codecs, (uint8_t)place);
+        else if (c)
+            codec_free(&ckv.mem, c);
+        return false;
+    }
+    places[from] = (uint8_t)place;
+    return true;
+}
+
+static int load_end(RedisModuleIO *io) {
+    RedisModule_LoadUnsigned(io);
+    return !RedisModule_IsIOError(io) && relocate_all() ? REDISMODULE_OK : REDISMODULE_ERR;
+}
+
+int rdb_load_aux(RedisModuleIO *io, int version, int when) {
+    if (when != REDISMODULE_AUX_BEFORE_RDB) return load_end(io);
+    uint64_t format = RedisModule_LoadUnsigned(io), maps = RedisModule_LoadUnsigned(io);
+    uint64_t current = RedisModule_LoadUnsigned(io), count = RedisModule_LoadUnsigned(io);
+    if (RedisModule_IsIOError(io)) return REDISMODULE_ERR;
+    if (version > CKV_TYPE_VERSION || format > CKV_VERSION) {
+        ckv_log("warning", "the file was saved by a newer ckv (format %llu)",
+                (unsigned long long)format);
+        return REDISMODULE_ERR;
+    }
+    file_layout = (uint32_t)maps;
+    memset(places, MAP_SAVE_NO_PLACE, sizeof places);
+    places[CODEC_RAW] = CODEC_RAW;
+    loading_file = true;
+    for (uint64_t i = 0; i < count; i++) {
+        if (load_codec(io)) continue;
+        ckv_log("warning", "a dictionary of the file is damaged");
+        return REDISMODULE_ERR;
+    }
+    if (current < CODECS_MAX && places[current] != MAP_SAVE_NO_PLACE)
+        ckv.codecs.current = places[current];
+    return REDISMODULE_OK;
+}
+
+void rdb_saving_ended(void) {
+    saving_file = false;
+}
+
+void rdb_loading_ended(void) {
+    loading_file = false;
+    relocate_forget();
+    cron_reencode(); /* also frees the codecs that nothing of it uses */
+}
+
+/* ---- LZF ------------------------------------------------------------------------------------- */
+
+/*
+ * The server runs LZF over every string that a module saves (rdbcompression, on by default). Pages
+ * don't shrink under it, and it takes longer than all the rest. There is no way to save bytes
+ * around it, so it is switched off while a map's pages are written, in the process that writes
+ * them, and on again behind them: other keys are compressed as the user wishes. Where CONFIG can't
+ * be called, LZF has its way. Returns whether it was on.
+ */
+static bool set_lzf(bool on) {
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
+    size_t len = 0;
+    const char *text = "";
+    RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
+    if (value) text = RedisModule_CallReplyStringPtr(value, &len);
+    bool was_on = len == 3 && !memcmp(text, "yes", 3);
+    if (reply) RedisModule_FreeCallReply(reply);
+    if (was_on == on) return was_on;
+    reply = RedisModule_Call(ckv.ctx, "CONFIG", "ccc", "SET", "rdbcompression", on ? "yes" : "no");
+    if (reply) RedisModule_FreeCallReply(reply);
+    return was_on;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+typedef struct saving {
+    RedisModuleIO *io;
+    uint64_t larges;
+} saving;
+
+static bool count_large(void *context, large **l) {
+    (void)l;
+    ((saving *)context)->larges++;
+    return true;
+}
+
+static bool save_large(void *context, large **at) {
+    large *l = *at;
+    size_t n = sizeof l->key_len + l->key_len + l->value_len;
+    uint8_t *copy = RedisModule_Alloc(n);
+    memcpy(copy, &l->key_len, sizeof l->key_len);
+    memcpy(copy + sizeof l->key_len, l->bytes, n - sizeof l->key_len);
+    RedisModule_SaveStringBuffer(((saving *)context)->io, (char *)copy, n);
+    RedisModule_Free(copy);
+    return true;
+}
+
+/* Writes buckets from `first` until a piece is full; returns the next one. */
+static uint32_t save_piece(RedisModuleIO *io, map *m, uint32_t first, uint8_t *piece) {
+    size_t used = 0;
+    uint32_t end = first;
+    saving s = {.io = io};
+    while (end < m->buckets && (end == first || used + map_bucket_size(m, end) <= PIECE_BYTES)) {
+        used += map_bucket_save(m, end, piece + used);
+        map_each_large(m, end, count_large, &s);
+        end++;
+    }
+    RedisModule_SaveUnsigned(io, end - first);
+    RedisModule_SaveUnsigned(io, s.larges);
+    RedisModule_SaveStringBuffer(io, (char *)piece, used);
+    for (uint32_t i = first; i < end; i++) map_each_large(m, i, save_large, &s);
+    return end;
+}
+
+static void save_pages(RedisModuleIO *io, map *m) {
+    size_t room = PIECE_BYTES;
+    for (uint32_t i = 0; i < m->buckets; i++) {
+        size_t bytes = map_bucket_size(m, i);
+        if (bytes > room) room = bytes;
+    }
+    uint8_t *piece = RedisModule_Alloc(room);
+    RedisModule_SaveUnsigned(io, KIND_PAGES);
+    RedisModule_SaveUnsigned(io, m->secret[0]);
+    RedisModule_SaveUnsigned(io, m->secret[1]);
+    RedisModule_SaveUnsigned(io, m->buckets);
+    RedisModule_SaveUnsigned(io, m->totals.key_bytes);
+    RedisModule_SaveUnsigned(io, m->totals.value_bytes);
+    for (uint32_t i = 0; i < m->buckets;) i = save_piece(io, m, i, piece);
+    RedisModule_Free(piece);
+}
+
+typedef struct loading {
+    RedisModuleIO *io;
+    map *m;
+} loading;
+
+static bool load_large(void *context, large **at) {
+    loading *l = context;
+    size_t n;
+    char *bytes = RedisModule_LoadStringBuffer(l->io, &n);
+    if (!bytes) return false;
+    *at = map_large_load(l->m, (uint8_t *)bytes, n);
+    RedisModule_Free(bytes);
+    return *at != NULL;
+}
+
+/* Reads a piece; the number of buckets in it, 0 if it is damaged. */
+static uint32_t load_piece(loading *l, uint32_t first, uint32_t buckets) {
+    uint64_t count = RedisModule_LoadUnsigned(l->io), larges = RedisModule_LoadUnsigned(l->io);
+    size_t n, at = 0, read = 1;
+    (void)larges; /* for readers of the file that have no pages to count them in */
+    char *piece = RedisModule_LoadStringBuffer(l->io, &n);
+    if (!piece || count == 0 || count > buckets - first) {
+        if (piece) RedisModule_Free(piece);
+        return 0;
+    }
+    for (uint32_t i = 0; i < count && read; i++) {
+        read = map_bucket_load(l->m, first + i, (uint8_t *)piece + at, n - at, places);
+        at += read;
+    }
+    RedisModule_Free(piece);
+    for (uint32_t i = 0; i < count && read; i++)
+        if (!map_each_large(l->m, first + i, load_large, l)) read = 0;
+    return read && at == n ? (uint32_t)count : 0;
+}
+
+static map *load_pages(RedisModuleIO *io) {
+    uint64_t secret[2] = {RedisModule_LoadUnsigned(io), 0};
+    secret[1] = RedisModule_LoadUnsigned(io);
+    uint64_t buckets = RedisModule_LoadUnsigned(io);
+    uint64_t key_bytes = RedisModule_LoadUnsigned(io), value_bytes = RedisModule_LoadUnsigned(io);
+    if (RedisModule_IsIOError(io) || buckets == 0 || buckets > UINT32_MAX / 2) return NULL;
+    loading l = {io, map_new(&ckv.codecs, secret)};
+    for (uint32_t i = 0, read; l.m && i < buckets; i += read) {
+        read = load_piece(&l, i, (uint32_t)buckets);
+        if (read) continue;
+        map_free(l.m);
+        l.m = NULL;
+    }
+    if (!l.m) return NULL;
+    l.m->totals.key_bytes = key_bytes;
+    l.m->totals.value_bytes = value_bytes;
+    return l.m;
+}
+
+/* ---- a map ----------------------------------------------------------------------------------- */
+
+void rdb_save_map(RedisModuleIO *io, void *value) {
+    map *m = ((stored_map *)value)->m;
+    if (saving_file) {
+        bool lzf = set_lzf(false);
+        save_pages(io, m);
+        if (lzf) set_lzf(true);
+    } else {
+        RedisModule_SaveUnsigned(io, KIND_RECORDS);
+        records_save(io, m);
+    }
+}
+
+/* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
+static void list_loaded(RedisModuleIO *io, stored_map *s) {
+    const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
+    int db = RedisModule_GetDbIdFromIO(io);
+    bool misplaced =
+        loading_file && file_layout != places_layout() && places_named(name, file_layout);
+    if (misplaced) relocate_later(db, name);
+    maps_list(s, db, misplaced ? MAPS_NO_PLACE : places_of_name(name));
+}
+
+void *rdb_load_map(RedisModuleIO *io, int version) {
+    if (version > CKV_TYPE_VERSION) {
+        ckv_log("warning", "a map was saved by a newer ckv (version %d)", version);
+        return NULL;
+    }
+    uint64_t kind = RedisModule_LoadUnsigned(io);
+    map *m = NULL;
+    if (RedisModule_IsIOError(io)) return NULL;
+    if (kind == KIND_PAGES && loading_file)
+        m = load_pages(io);
+    else if (kind == KIND_RECORDS)
+        m = records_load(io);
+    if (!m) {
+        ckv_log("warning", "a map is damaged, or was cut out of its file");
+        return NULL;
+    }
+    stored_map *s = maps_wrap(m);
+    list_loaded(io, s);
+    return s;
+}

@@ -1,0 +1,145 @@
+/* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
+#include "persist/type.h"
+
+#include "core/map/map_copy.h"
+#include "core/map/map_defrag.h"
+#include "keyspace/maps.h"
+#include "keyspace/places.h"
+#include "persist/rdb.h"
+#include "keyspace/renamed_maps.h"
+
+#include <string.h>
+
+static void free_map(void *value) {
+    maps_free(value);
+}
+
+/* The value leaves its key: it may be freed on another thread, or come back under another name. */
+static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
+    (void)ctx;
+    maps_unlist((stored_map *)value);
+    strays_expect();
+}
+
+static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t samples) {
+    (void)ctx, (void)samples;
+    const stored_map *s = value;
+    return ckv.mem.usable((void *)s) + map_bytes(s->m);
+}
+
+/* How much work freeing is: the server does it in the background if it is much. */
+static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
+    (void)ctx;
+    return ((const stored_map *)value)->m->totals.pages;
+}
+
+/* COPY: the same records under another name. */
+static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
+    map *m = map_copy(((const stored_map *)value)->m);
+    if (!m) return NULL;
+    stored_map *s = maps_wrap(m);
+    maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx),
+              places_of_name(RedisModule_GetToKeyNameFromOptCtx(ctx)));
+    return s;
+}
+
+typedef struct digesting {
+    RedisModuleDigest *digest;
+    map *m;
+} digesting;
+
+/* As the server does it with strings: key, value and whether it expires, but not when. */
+static bool digest_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    const digesting *d = context;
+    size_t len;
+    const uint8_t *value = map_value(d->m, pos, &len);
+    RedisModule_DigestAddStringBuffer(d->digest, (const char *)key, key_len);
+    if (value) RedisModule_DigestAddStringBuffer(d->digest, (const char *)value, len);
+    RedisModule_DigestAddLongLong(d->digest, map_expiry_ms(pos) != EXPIRY_NEVER);
+    RedisModule_DigestEndSequence(d->digest);
+    return true;
+}
+
+/* The order of the records does not matter: how they lie differs between servers. */
+static void digest_map(RedisModuleDigest *digest, void *value) {
+    digesting d = {digest, ((stored_map *)value)->m};
+    for (uint32_t i = 0; i < d.m->buckets; i++) map_each(d.m, i, digest_record, &d);
+}
+
+static void *move_block(void *context, void *block) {
+    return RedisModule_DefragAlloc(context, block);
+}
+
+/* Goes on where it stopped, bucket by bucket; 1: there is more. */
+static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void **value) {
+    (void)name;
+    map *m = ((stored_map *)*value)->m;
+    unsigned long at = 0;
+    if (RedisModule_DefragCursorGet(ctx, &at) != REDISMODULE_OK || at == 0)
+        map_defrag_directory(m, move_block, ctx);
+    for (; at < m->buckets; at++) {
+        map_defrag_bucket(m, (uint32_t)at, move_block, ctx);
+        if (RedisModule_DefragShouldStop(ctx) &&
+            RedisModule_DefragCursorSet(ctx, at + 1) == REDISMODULE_OK)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const RedisModuleFlushInfo *info = data;
+    if (sub == REDISMODULE_SUBEVENT_FLUSHDB_START) maps_unlist_db(info->dbnum);
+}
+
+static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)sub;
+    const RedisModuleSwapDbInfo *info = data;
+    maps_swap_db(info->dbnum_first, info->dbnum_second);
+}
+
+static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_PERSISTENCE_ENDED ||
+        sub == REDISMODULE_SUBEVENT_PERSISTENCE_FAILED)
+        rdb_saving_ended();
+}
+
+static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_LOADING_ENDED || sub == REDISMODULE_SUBEVENT_LOADING_FAILED)
+        rdb_loading_ended();
+}
+
+/* ---- registration ---------------------------------------------------------------------------- */
+
+int type_register(RedisModuleCtx *ctx) {
+    int served = RedisModule_GetTypeMethodVersion ? RedisModule_GetTypeMethodVersion() : 4;
+    bool optional_aux = served >= REDISMODULE_TYPE_METHOD_VERSION; /* Redis 7.2 and later */
+    RedisModuleTypeMethods methods = {
+        .version = (uint64_t)(optional_aux ? REDISMODULE_TYPE_METHOD_VERSION : served),
+        .rdb_load = rdb_load_map,
+        .rdb_save = rdb_save_map,
+        .aof_rewrite = rdb_rewrite_map,
+        .free = free_map,
+        .digest = digest_map,
+        .mem_usage2 = memory_of_map,
+        .free_effort2 = free_effort,
+        .unlink2 = unlink_map,
+        .defrag = defrag_map,
+        .copy2 = copy_map,
+        .aux_load = rdb_load_aux,
+        .aux_save = optional_aux ? NULL : rdb_save_aux,
+        .aux_save2 = optional_aux ? rdb_save_optional_aux : NULL,
+        .aux_save_triggers = REDISMODULE_AUX_BEFORE_RDB | REDISMODULE_AUX_AFTER_RDB,
+    };
+    ckv.type = RedisModule_CreateDataType(ctx, CKV_TYPE_NAME, CKV_TYPE_VERSION, &methods);
+    if (!ckv.type) return REDISMODULE_ERR;
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_flush);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
+    return REDISMODULE_OK;
+}

@@ -1,0 +1,115 @@
+/* acl.c: permissions. See acl.h. */
+#include "server/acl.h"
+
+#include <string.h>
+
+#define ERROR_KEY "NOPERM No permissions to access a key"
+
+#define REDIS_7_2 0x00070200
+
+/* The user's name, NULL if nobody stands behind the call but the server or another module. */
+static RedisModuleString *user_name(RedisModuleCtx *ctx) {
+    /* Redis 7.0 takes it for granted that there is a user. A script's client has one, but can't be
+     * asked for by its number. */
+    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
+    if (RedisModule_GetServerVersion() >= REDIS_7_2 || script)
+        return RedisModule_GetCurrentUserName(ctx);
+    return RedisModule_GetClientUserNameById(ctx, RedisModule_GetClientId(ctx));
+}
+
+/* A command and what it reads besides the keys that the server knows of. */
+typedef struct access {
+    RedisModuleCtx *ctx;
+    RedisModuleString **argv;
+    int argc;
+    RedisModuleString *key; /* NULL: all */
+} access;
+
+/* Rules as the server tells them: words with a space between, "allkeys" as ~*. */
+typedef struct rules {
+    const char *text;
+    size_t len;
+} rules;
+
+static bool has_word(rules r, const char *word) {
+    size_t len = strlen(word);
+    const char *end = r.text + r.len, *at = r.text;
+    while ((at = memmem(at, (size_t)(end - at), word, len))) {
+        bool begins = at == r.text || at[-1] == ' ';
+        at += len;
+        if (begins && (at == end || *at == ' ')) return true;
+    }
+    return false;
+}
+
+/* Whether a user with these rules may read it. The server can be asked about one key only, and no
+ * key stands for all of them: the rules have to say it. */
+static bool may_read(RedisModuleUser *user, rules r, const access *a) {
+    if (!a->key) return has_word(r, "~*") || has_word(r, "%R~*") || has_word(r, "%RW~*");
+    return RedisModule_ACLCheckKeyPermissions(user, a->key, REDISMODULE_CMD_KEY_ACCESS) ==
+           REDISMODULE_OK;
+}
+
+/* Whether a user with nothing but these rules may do it. */
+static bool alone_allows(rules r, const access *a) {
+    char *text = RedisModule_Alloc(r.len + 1);
+    memcpy(text, r.text, r.len);
+    text[r.len] = 0;
+    RedisModuleUser *user = RedisModule_CreateModuleUser("ckv");
+    bool allowed =
+        RedisModule_SetModuleUserACLString(a->ctx, user, text, NULL) == REDISMODULE_OK &&
+        RedisModule_ACLCheckCommandPermissions(user, a->argv, a->argc) == REDISMODULE_OK &&
+        may_read(user, r, a);
+    RedisModule_FreeModuleUser(user);
+    RedisModule_Free(text);
+    return allowed;
+}
+
+/* The rules of a user are "rules (selector) (selector)". As for keys that the server knows of,
+ * one of the parts has to allow both the command and the key. */
+static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
+    const char *at = all.text, *end = all.text + all.len;
+    const char *next = memmem(at, all.len, " (", 2);
+    if (!next) return may_read(user, all, a); /* the server has asked for the command */
+    while (at) {
+        next = memmem(at, (size_t)(end - at), " (", 2);
+        const char *stop = next ? next : end;
+        if (stop > at && stop[-1] == ')') stop--;
+        if (alone_allows((rules){at, (size_t)(stop - at)}, a)) return true;
+        at = next ? next + 2 : NULL;
+    }
+    return false;
+}
+
+/* Asks for the user behind the call; replies if he may not. */
+static bool check(const access *a) {
+    RedisModuleString *name = user_name(a->ctx);
+    if (!name) return true;
+    /* A user who has been deleted is not found, and may nothing. */
+    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(name);
+    bool allowed = false;
+    if (user) {
+        rules r;
+        RedisModuleString *text = RedisModule_GetModuleUserACLString(user);
+        r.text = RedisModule_StringPtrLen(text, &r.len);
+        allowed = user_allows(user, r, a);
+        RedisModule_FreeString(NULL, text);
+        if (!allowed)
+            RedisModule_ACLAddLogEntry(a->ctx, user, a->key ? a->key : a->argv[0],
+                                       REDISMODULE_ACL_LOG_KEY);
+        RedisModule_FreeModuleUser(user);
+    }
+    RedisModule_FreeString(a->ctx, name);
+    if (!allowed) RedisModule_ReplyWithError(a->ctx, ERROR_KEY);
+    return allowed;
+}
+
+bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
+    access a = {ctx, argv, argc, key};
+    return check(&a);
+}
+
+bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    access a = {ctx, argv, argc, NULL};
+    return check(&a);
+}

@@ -1,0 +1,40 @@
+/* feed.c: whether anybody is fed with what is written. See feed.h. */
+#include "server/feed.h"
+
+#define CHECK_EVERY_MS 100
+
+static bool needed = true;
+static int64_t checked_ms;
+
+void feed_expect(void) {
+    needed = true;
+}
+
+bool feed_needed(void) {
+    return needed;
+}
+
+/* Whether a field of INFO's section is 0; not if there is no such field. */
+static bool is_zero(RedisModuleServerInfoData *info, const char *field) {
+    int error;
+    return RedisModule_ServerInfoGetFieldUnsigned(info, field, &error) == 0 &&
+           error == REDISMODULE_OK;
+}
+
+static bool replicas_possible(RedisModuleCtx *ctx) {
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "replication");
+    bool none = is_zero(info, "connected_slaves") && is_zero(info, "repl_backlog_active");
+    RedisModule_FreeServerInfo(ctx, info);
+    return !none;
+}
+
+void feed_check(RedisModuleCtx *ctx) {
+    int64_t now_ms = RedisModule_Milliseconds();
+    /* Also if the clock was set back. */
+    if (now_ms >= checked_ms && now_ms - checked_ms < CHECK_EVERY_MS) return;
+    checked_ms = now_ms;
+    /* In a cluster slots may be moving to another node, which INFO does not count as a replica. */
+    int fed = REDISMODULE_CTX_FLAGS_AOF | REDISMODULE_CTX_FLAGS_ACTIVE_CHILD |
+              REDISMODULE_CTX_FLAGS_CLUSTER;
+    needed = RedisModule_GetContextFlags(ctx) & fed || replicas_possible(ctx);
+}

@@ -1,0 +1,33 @@
+/* reply.c: what the commands' parsers share. */
+#include "server/reply.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+int reply_error(RedisModuleCtx *ctx, const char *format, ...) {
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return RedisModule_ReplyWithError(ctx, text);
+}
+
+int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command) {
+    char name[32];
+    size_t len, i;
+    const char *given = RedisModule_StringPtrLen(command, &len);
+    for (i = 0; i < len && i + 1 < sizeof name; i++)
+        name[i] = (char)tolower((unsigned char)given[i]);
+    name[i] = 0;
+    return reply_error(ctx, "ERR invalid expire time in '%s' command", name);
+}
+
+int arg_is(RedisModuleString *arg, const char *word) {
+    size_t len;
+    const char *given = RedisModule_StringPtrLen(arg, &len);
+    return len == strlen(word) && !strncasecmp(given, word, len);
+}

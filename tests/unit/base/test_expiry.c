@@ -1,0 +1,85 @@
+/* Two-byte expiry: never early, late by at most 1/1024 of the TTL (2 ms below 8 s). */
+#include "base/expiry.h"
+#include "../test.h"
+
+static void check(int64_t now, int64_t ttl) {
+    uint64_t base = expiry_ticks(now);
+    uint16_t code = expiry_code(now + ttl, now);
+    int64_t late = expiry_ms(code, base) - (now + ttl);
+    CHECK(code != EXPIRY_NONE);
+    CHECK(late >= 0);
+    CHECK(late <= 2 + ttl / 1000);
+}
+
+static void random_ttls(void) {
+    for (int i = 0; i < 200000; i++) {
+        int64_t now = 1700000000000 + (int64_t)(test_random() % 100000000000ULL);
+        check(now, 1 + (int64_t)(test_random() % (1ULL << (1 + test_random() % 42))));
+    }
+    check(1700000000000, EXPIRY_TTL_MAX_MS);
+}
+
+/* A code is carried from base to base, as a page does it, until it has expired. */
+static void rebases(void) {
+    for (int i = 0; i < 2000; i++) {
+        int64_t now = 1700000000000, ttl = 1 + (int64_t)(test_random() % (1ULL << 36));
+        uint64_t base = expiry_ticks(now);
+        uint16_t code = expiry_code(now + ttl, now);
+        int64_t at = expiry_ms(code, base);
+        while (now < at) {
+            CHECK(expiry_ms(code, base) == at);
+            now += 1 + (int64_t)(test_random() % (uint64_t)(ttl / 3 + 2));
+            uint64_t next = expiry_ticks(now);
+            code = expiry_rebase(code, base, next);
+            base = next;
+        }
+        CHECK(code == EXPIRY_PAST || expiry_ms(code, base) <= now + 2);
+    }
+}
+
+/* The clock is set back: later by no more than 1/1024 of the distance that is new. */
+static void clock_back(void) {
+    for (int i = 0; i < 20000; i++) {
+        int64_t now = 1700000000000, ttl = 1 + (int64_t)(test_random() % (1ULL << 32));
+        uint64_t base = expiry_ticks(now), back = expiry_ticks(now - 3600000);
+        uint16_t code = expiry_code(now + ttl, now);
+        int64_t at = expiry_ms(code, base),
+                moved = expiry_ms(expiry_rebase(code, base, back), back);
+        CHECK(moved >= at && moved - at <= 2 + (ttl + 3600000) / 1000);
+    }
+}
+
+/* The time that is kept is the same wherever and whenever it is set again before it comes. */
+static void kept_times(void) {
+    for (int i = 0; i < 200000; i++) {
+        int64_t now = 1700000000000 + (int64_t)(test_random() % 1000000000);
+        int64_t ttl = 1 + (int64_t)(test_random() % (1ULL << (1 + test_random() % 42)));
+        int64_t kept = expiry_kept_ms(now + ttl, now);
+        CHECK(kept >= now + ttl && kept <= now + ttl + 2 + ttl / 1000);
+        int64_t later = now + (int64_t)(test_random() % (uint64_t)ttl);
+        CHECK(expiry_kept_ms(kept, later) == kept);
+    }
+    CHECK(expiry_kept_ms(5, 5) == 5 && expiry_kept_ms(-7, 5) == -7);
+    CHECK(expiry_kept_ms(EXPIRY_NEVER, 5) == EXPIRY_NEVER);
+}
+
+static void special_codes(void) {
+    CHECK(expiry_code(EXPIRY_NEVER, 5) == EXPIRY_NONE);
+    CHECK(expiry_code(5, 5) == EXPIRY_PAST);
+    CHECK(expiry_ms(EXPIRY_NONE, 77) == EXPIRY_NEVER);
+    CHECK(expiry_rebase(EXPIRY_PAST, 10, 5) == EXPIRY_PAST);
+    CHECK(expiry_fits(EXPIRY_NONE, 1, 2));
+    uint64_t base = expiry_ticks(1700000000000);
+    uint16_t code = expiry_code(1700000005000, 1700000000000);
+    CHECK(expiry_fits(code, base, base - 10) && !expiry_fits(code, base, base - 5000));
+    CHECK(!expiry_fits(code, base, base + 4000));
+}
+
+int main(void) {
+    random_ttls();
+    rebases();
+    clock_back();
+    kept_times();
+    special_codes();
+    return test_report("expiry");
+}

@@ -1,0 +1,101 @@
+/* A codec learned from short and long values: every value comes back, from a saved copy as well. */
+#include "codec/codec_train.h"
+#include "../test.h"
+
+#include <string.h>
+
+#define RECORDS 6000
+
+static char values[RECORDS][1200], keys[RECORDS][32];
+static phrase_sample value_samples[RECORDS], key_samples[RECORDS];
+
+static size_t make_value(char *value, int i) {
+    size_t len = (size_t)sprintf(value, "user %d says that %d is not %d", i, i * 7, i % 10);
+    if (i % 3) return len;
+    for (int f = 0; f < 20; f++)
+        len += (size_t)sprintf(value + len, "{\"field_%d\":\"%d\",\"other\":%d},", f, i * f, f * f);
+    return len;
+}
+
+static void round_trip(codecs *all, uint8_t place, const void *value, size_t n) {
+    codec_value encoded;
+    size_t len;
+    all->current = place;
+    CHECK(codec_encode_new(all, value, n, &encoded) && encoded.raw_len == n);
+    CHECK(encoded.len <= n + 2);
+    const uint8_t *back = codec_decode_value(all, place, encoded.bytes, encoded.len, &len);
+    CHECK(back && len == n && !memcmp(back, value, n));
+    CHECK(codec_value_len(all, place, encoded.bytes, encoded.len) == n);
+}
+
+static void all_round_trips(codecs *all, uint8_t place) {
+    static uint8_t noise[3 << 20];
+    char key[300];
+    for (int i = 0; i < RECORDS; i++) {
+        round_trip(all, place, values[i], value_samples[i].len);
+        size_t len = codec_encode_key(all, place, keys[i], key_samples[i].len, key, sizeof key);
+        char back[300];
+        CHECK(len != CODEC_NO_ROOM && len <= key_samples[i].len + 1u);
+        CHECK(codec_decode_key(all, place, key, len, back, sizeof back) == key_samples[i].len);
+        CHECK(!memcmp(back, keys[i], key_samples[i].len));
+    }
+    size_t sizes[] = {0, 1, 2, 255, 256, 257, 65535, 65536, 65537, 1 << 20, (1 << 20) + 1, 3 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(noise, 'a', sizes[i]);
+        round_trip(all, place, noise, sizes[i]);
+        for (size_t j = 0; j < sizes[i]; j++) noise[j] = (uint8_t)test_random();
+        round_trip(all, place, noise, sizes[i]);
+    }
+    codecs_trim(all);
+}
+
+/* Whatever stands in a page, decoding it ends in a value or in NULL. */
+static void damaged(codecs *all, uint8_t place) {
+    uint8_t bytes[64];
+    for (int i = 0; i < 20000; i++) {
+        size_t n = test_random() % sizeof bytes, len;
+        for (size_t j = 0; j < n; j++) bytes[j] = (uint8_t)test_random();
+        if (n > 0 && i % 3) bytes[0] = (uint8_t)(0xfe + i % 2);
+        if (n > 1) bytes[1] %= 4;
+        codec_decode_value(all, place, bytes, n, &len);
+        codec_value_len(all, place, bytes, n);
+    }
+}
+
+/* Of however much there is, up to exabytes, about as much is looked at. */
+static void sampling(void) {
+    const uint64_t wanted = 32 << 20;
+    CHECK(codec_sample_chance(0, wanted) == CODEC_SAMPLE_ALL);
+    CHECK(codec_sample_chance(wanted, wanted) == CODEC_SAMPLE_ALL);
+    for (uint64_t bytes = 2 * wanted; bytes < 1ULL << 50; bytes *= 3) {
+        double chance = (double)codec_sample_chance(bytes, wanted) / (double)CODEC_SAMPLE_ALL;
+        double looked_at = chance * (double)bytes;
+        CHECK(looked_at > 0.99 * (double)wanted && looked_at <= (double)wanted);
+    }
+}
+
+int main(void) {
+    sampling();
+    codecs all;
+    for (int i = 0; i < RECORDS; i++) {
+        value_samples[i] = (phrase_sample){values[i], (uint32_t)make_value(values[i], i)};
+        key_samples[i] = (phrase_sample){keys[i], (uint32_t)sprintf(keys[i], "user:%d", i)};
+    }
+    CHECK(codecs_init(&all, &mem_libc, 3));
+    all_round_trips(&all, CODEC_RAW);
+    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
+    codec *c = codec_train(&mem_libc, &s, 2 << 20, 3);
+    CHECK(c && c->long_values);
+    CHECK(c->bytes <= 2 << 20);
+    size_t n = codec_save_size(c);
+    uint8_t *saved = malloc(n);
+    codec_save(c, saved);
+    codec *again = codec_load(&mem_libc, saved, n, 3);
+    CHECK(again != NULL && codec_load(&mem_libc, saved, n - 1, 3) == NULL);
+    free(saved);
+    all_round_trips(&all, (uint8_t)codecs_add(&all, c));
+    all_round_trips(&all, (uint8_t)codecs_add(&all, again));
+    damaged(&all, 1);
+    codecs_free(&all);
+    return test_report("codec");
+}

@@ -1,0 +1,196 @@
+/* A map against a plain table: random writes, overwrites, deletes and expiries, with map_sane(). */
+#include "map/map.h"
+#include "../test.h"
+
+#include <string.h>
+
+#define KEYS 3000
+
+static const uint64_t secret[2] = {1, 2};
+static const int64_t now_ms = 1700000000000;
+
+typedef struct expected {
+    bool there;
+    size_t len;
+    uint8_t byte; /* the value is `len` times this, with a counter in it */
+    int64_t ttl;  /* 0: none */
+} expected;
+
+static expected model[KEYS];
+
+/* Keys of all kinds: with suffixes, leading zeros, digits only, binary, long. */
+static size_t make_key(char *key, int i) {
+    switch (i % 6) {
+    case 0:
+        return (size_t)sprintf(key, "KEY:%d", i);
+    case 1:
+        return (size_t)sprintf(key, "%06d", i);
+    case 2:
+        return (size_t)sprintf(key, "user:%d:profile", i);
+    case 3:
+        return (size_t)sprintf(key, "000000000000000000000000%d", 100000 + i);
+    case 4:
+        memset(key, 'x', 1500);
+        return 1500 + (size_t)sprintf(key + 1500, "%d", i);
+    default:
+        key[0] = 0;
+        key[1] = (char)(i >> 8);
+        key[2] = (char)i;
+        return i == 5 ? 0 : 3;
+    }
+}
+
+static size_t make_value(uint8_t *value, const expected *e) {
+    for (size_t i = 0; i < e->len; i++) value[i] = (uint8_t)(e->byte + i * i);
+    return e->len;
+}
+
+static size_t random_len(void) {
+    switch (test_random() % 8) {
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return 200 + test_random() % 100;
+    case 3:
+        return test_random() % 3000;
+    default:
+        return test_random() % 100;
+    }
+}
+
+/* Writes record i as the model has it. */
+static void put_expected(map *m, int i) {
+    static uint8_t value[100000];
+    char key[2000];
+    map_key k;
+    map_pos pos;
+    codec_value encoded;
+    const expected *e = &model[i];
+    size_t len = make_value(value, e);
+    map_key_init(m, &k, key, make_key(key, i));
+    bool found = map_find(m, &k, &pos);
+    uint16_t code = e->ttl ? expiry_code(now_ms + e->ttl, now_ms) : EXPIRY_NONE;
+    CHECK(codec_encode_new(m->codecs, value, len, &encoded));
+    CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, code, expiry_ticks(now_ms)));
+}
+
+static void put(map *m, int i) {
+    model[i] = (expected){true, random_len(), (uint8_t)test_random(), 0};
+    if (test_random() % 2) model[i].ttl = 1000 + (int64_t)(test_random() % 100000000);
+    put_expected(m, i);
+}
+
+static void check_one(map *m, int i) {
+    static uint8_t value[100000];
+    char key[2000];
+    map_key k;
+    map_pos pos;
+    const expected *e = &model[i];
+    map_key_init(m, &k, key, make_key(key, i));
+    CHECK(map_find(m, &k, &pos) == e->there);
+    if (!e->there) return;
+    size_t len, wanted = make_value(value, e);
+    const uint8_t *got = map_value(m, &pos, &len);
+    CHECK(got && len == wanted && !memcmp(got, value, len));
+    CHECK(map_value_len(m, &pos) == len);
+    int64_t at = map_expiry_ms(&pos);
+    if (e->ttl)
+        CHECK(at >= now_ms + e->ttl && at <= now_ms + e->ttl + 2 + e->ttl / 1000);
+    else
+        CHECK(at == EXPIRY_NEVER);
+}
+
+static void delete (map *m, int i) {
+    char key[2000];
+    map_key k;
+    map_pos pos;
+    map_key_init(m, &k, key, make_key(key, i));
+    bool found = map_find(m, &k, &pos);
+    CHECK(found == model[i].there);
+    if (found) map_delete(m, &k, &pos, expiry_ticks(now_ms));
+    model[i].there = false;
+}
+
+static void new_ttl(map *m, int i) {
+    char key[2000];
+    map_key k;
+    map_pos pos;
+    if (!model[i].there) return;
+    map_key_init(m, &k, key, make_key(key, i));
+    CHECK(map_find(m, &k, &pos));
+    model[i].ttl = test_random() % 3 ? 1 + (int64_t)(test_random() % 10000000000) : 0;
+    uint16_t code = model[i].ttl ? expiry_code(now_ms + model[i].ttl, now_ms) : EXPIRY_NONE;
+    CHECK(map_set_expiry(m, &k, &pos, code, expiry_ticks(now_ms)));
+}
+
+/* Tight pages: a value that shrinks and gets the first expiry of its page. */
+static void shrink_into_expiry(codecs *all) {
+    for (int records = 1; records < 12; records++) {
+        for (size_t shorter = 0; shorter < 20; shorter++) {
+            map *m = map_new(all, secret);
+            for (int i = 0; i < records; i++) model[i] = (expected){true, 30, (uint8_t)i, 0};
+            for (int i = 0; i < records; i++) put_expected(m, i);
+            int last = records - 1;
+            model[last] = (expected){true, 30 - shorter, 99, 5000};
+            put_expected(m, last);
+            for (int i = 0; i < records; i++) check_one(m, i);
+            CHECK(map_sane(m));
+            map_free(m);
+        }
+    }
+    memset(model, 0, sizeof model);
+}
+
+static bool count_visit(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
+    (void)key, (void)len, (void)pos;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+static void check_all(map *m) {
+    uint64_t there = 0, seen = 0;
+    for (int i = 0; i < KEYS; i++) {
+        check_one(m, i);
+        there += model[i].there;
+    }
+    for (uint32_t i = 0; i < m->buckets; i++) CHECK(map_each(m, i, count_visit, &seen));
+    CHECK(there == m->totals.records && seen == there);
+}
+
+/* Random traffic over the first `keys` keys; every invariant is checked after every `often` steps.
+ */
+static void traffic(map *m, int keys, int steps, int often) {
+    for (int round = 0; round < 4; round++) {
+        int deletes = round % 2 ? 8 : 2;
+        for (int step = 0; step < steps; step++) {
+            int i = (int)(test_random() % (uint64_t)keys), what = (int)(test_random() % 12);
+            if (what < deletes)
+                delete (m, i);
+            else if (what == 11)
+                new_ttl(m, i);
+            else
+                put(m, i);
+            if (step % often == 0) CHECK(map_sane(m));
+            check_one(m, i);
+        }
+        check_all(m);
+        CHECK(map_sane(m));
+    }
+    for (int i = 0; i < keys; i++) delete (m, i);
+    CHECK(map_sane(m) && m->totals.records == 0 && m->totals.page_bytes == 0 && m->buckets == 1);
+}
+
+int main(void) {
+    codecs all;
+    CHECK(codecs_init(&all, &mem_libc, 3));
+    shrink_into_expiry(&all);
+    map *m = map_new(&all, secret);
+    CHECK(m && map_sane(m));
+    traffic(m, 300, 2000, 1);
+    traffic(m, KEYS, 8000, 500);
+    map_free(m);
+    codecs_free(&all);
+    return test_report("map");
+}

@@ -1,0 +1,130 @@
+/* A saved map with flipped bits: it is refused, or loads and survives traffic and a new codec. */
+#include "codec/codec_train.h"
+#include "map/map_save.h"
+#include "../test.h"
+
+#include <string.h>
+
+#define RECORDS  1500
+#define VARIANTS 1000
+
+static const uint64_t secret[2] = {1, 2};
+static const int64_t now_ms = 1700000000000;
+
+static size_t make_key(char *key, int i) {
+    return (size_t)sprintf(key, i % 4 == 0 ? "user:%d:profile" : i % 4 == 1 ? "%d" : "KEY:%d", i);
+}
+
+static size_t make_value(char *value, int i) {
+    size_t len =
+        (size_t)sprintf(value, "{\"id\":%d,\"name\":\"somebody %d\",\"seen\":%d}", i, i % 7, i);
+    size_t copies = i % 50 == 0 ? 40 : i % 11 == 0 ? 8 : 1;
+    for (size_t c = 1; c < copies; c++) memcpy(value + c * len, value, len);
+    if (i % 50 == 0)
+        for (size_t j = 0; j < copies * len; j++) value[j] = (char)test_random();
+    return copies * len;
+}
+
+static void put(map *m, int i) {
+    char key[64], value[4000];
+    map_key k;
+    map_pos pos;
+    codec_value encoded;
+    map_key_init(m, &k, key, make_key(key, i));
+    bool found = map_find(m, &k, &pos);
+    CHECK(codec_encode_new(m->codecs, value, make_value(value, i), &encoded));
+    CHECK(map_put(m, &k, found ? &pos : NULL, &encoded,
+                  i % 2 ? EXPIRY_NONE : expiry_code(now_ms + 100000, now_ms),
+                  expiry_ticks(now_ms)));
+}
+
+static codec *train(void) {
+    static char keys[RECORDS][64], values[RECORDS][4000];
+    static phrase_sample key_samples[RECORDS], value_samples[RECORDS];
+    for (int i = 0; i < RECORDS; i++) {
+        key_samples[i] = (phrase_sample){keys[i], (uint32_t)make_key(keys[i], i)};
+        value_samples[i] = (phrase_sample){values[i], (uint32_t)make_value(values[i], i)};
+    }
+    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
+    return codec_train(&mem_libc, &s, 64 << 10, 3);
+}
+
+static bool load_large(void *context, large **l) {
+    static const uint8_t bytes[] = {4, 0, 0, 0, '1', '2', '3', '5', 0xff, 'x', 'y'};
+    return (*l = map_large_load(context, bytes, sizeof bytes)) != NULL;
+}
+
+static map *load(codecs *all, const uint8_t *bytes, size_t n) {
+    uint8_t places[256];
+    memset(places, MAP_SAVE_NO_PLACE, sizeof places);
+    places[0] = 0;
+    places[1] = 1;
+    map *m = map_new(all, secret);
+    size_t at = 0;
+    for (uint32_t i = 0; at < n; i++) {
+        size_t read = map_bucket_load(m, i, bytes + at, n - at, places);
+        at += read;
+        if (read && map_each_large(m, i, load_large, m)) continue;
+        map_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static bool visit(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    size_t len;
+    (void)key, (void)key_len;
+    map_value(context, pos, &len);
+    map_expiry_ms(pos);
+    return true;
+}
+
+static void traffic(map *m, int salt) {
+    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, visit, m);
+    for (int i = salt % 7; i < RECORDS; i += 7) {
+        char key[64];
+        map_key k;
+        map_pos pos;
+        map_key_init(m, &k, key, make_key(key, i));
+        bool found = map_find(m, &k, &pos);
+        if (i % 3 == 0 && found)
+            map_delete(m, &k, &pos, expiry_ticks(now_ms));
+        else
+            put(m, i);
+    }
+    m->codecs->current = 2;
+    mem_retired old = {0};
+    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(now_ms + 500), &old);
+    mem_free_retired(m->codecs->mem, &old);
+    for (int i = 0; i < RECORDS; i += 50) put(m, i);
+    m->codecs->current = 1;
+}
+
+int main(void) {
+    codecs all;
+    static uint8_t saved[4 << 20], damaged[4 << 20];
+    CHECK(codecs_init(&all, &mem_libc, 3));
+    CHECK(codecs_add(&all, train()) == 1 && codecs_add(&all, train()) == 2);
+    map *m = map_new(&all, secret);
+    all.current = 1;
+    for (int i = 0; i < RECORDS; i++) put(m, i);
+    CHECK(map_sane(m));
+    size_t n = 0;
+    for (uint32_t i = 0; i < m->buckets; i++) n += map_bucket_save(m, i, saved + n);
+    map_free(m);
+    CHECK((m = load(&all, saved, n)) != NULL);
+    map_free(m);
+    int loaded = 0;
+    for (int v = 0; v < VARIANTS; v++) {
+        memcpy(damaged, saved, n);
+        for (uint64_t f = 1 + test_random() % 3; f > 0; f--)
+            damaged[test_random() % n] ^= (uint8_t)(1 << test_random() % 8);
+        if (!(m = load(&all, damaged, n))) continue;
+        loaded++;
+        traffic(m, v);
+        map_free(m);
+    }
+    CHECK(loaded > 0 && loaded < VARIANTS);
+    codecs_free(&all);
+    return test_report("map damage");
+}

@@ -1,0 +1,253 @@
+/* test_phrase.c: everything comes back, nothing else is accepted, memory running out is survived.
+ */
+#include "phrase/phrase.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(what)                                                                                \
+    do {                                                                                           \
+        if (!(what)) {                                                                             \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, #what);                                      \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static uint64_t state = 88172645463325252u;
+static uint32_t rnd(uint32_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)((state >> 32) * below >> 32);
+}
+
+/* ---- an allocator that counts, and fails when told to -------------------------------------- */
+
+static size_t live_blocks;
+static long allocations_left = -1; /* -1: no end */
+
+static void *counting_alloc(size_t bytes) {
+    if (allocations_left == 0) return NULL;
+    if (allocations_left > 0) allocations_left--;
+    live_blocks++;
+    return malloc(bytes);
+}
+static void counting_free(void *block) {
+    live_blocks--;
+    free(block);
+}
+static const mem *counting(void) {
+    static mem m;
+    m = mem_libc;
+    m.alloc = counting_alloc;
+    m.free = counting_free;
+    return &m;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+#define RECORDS 20000
+static char text[RECORDS][128];
+static phrase_sample records[RECORDS];
+
+/* Sentences of common and rare words, and keys. */
+static void make_records(void) {
+    static const char *word[] = {"the ",   "of ",     "and then ", "compressed ", "dictionary ",
+                                 "value ", "server ", "http://",   "www.",        "example.org/"};
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        int n = 0;
+        if (i % 4 == 0)
+            n = sprintf(text[i], "user:%08u:profile", rnd(100000000));
+        else
+            for (uint32_t w = 1 + rnd(6); w > 0; w--)
+                n += sprintf(text[i] + n, "%s%c", word[rnd(10)], 'a' + rnd(26));
+        records[i] = (phrase_sample){text[i], (uint32_t)n};
+    }
+}
+
+/* ---- tests --------------------------------------------------------------------------------------
+ */
+
+/* Encodes, decodes and compares, with buffers of exactly the size that is needed. */
+static size_t round_trip(const phrase_dict *d, const void *bytes, size_t n) {
+    size_t cap = 3 * n; /* no code is longer than 24 bits */
+    uint8_t *encoded = malloc(cap + 1), *again = malloc(cap + 1);
+    size_t len = phrase_encode(d, bytes, n, encoded, cap);
+    CHECK(len != PHRASE_NO_ROOM && len <= cap);
+    CHECK((len == 0) == (n == 0));
+    CHECK(len == 0 || (encoded[0] < 0xfe && encoded[len - 1] != 0xff));
+    uint8_t *exact = malloc(len + 1), *back = malloc(n + 1);
+    memcpy(exact, encoded, len);
+    CHECK(phrase_encode(d, bytes, n, again, len) == len && memcmp(again, encoded, len) == 0);
+    if (len > 0) CHECK(phrase_encode(d, bytes, n, again, len - 1) == PHRASE_NO_ROOM);
+    CHECK(phrase_decoded_len(d, exact, len) == n);
+    CHECK(phrase_decode(d, exact, len, back, n) == n && (n == 0 || memcmp(back, bytes, n) == 0));
+    if (n > 0) CHECK(phrase_decode(d, exact, len, back, n - 1) == PHRASE_NO_ROOM);
+    free(exact);
+    free(back);
+    free(encoded);
+    free(again);
+    return len;
+}
+
+static void test_records(const phrase_dict *d) {
+    size_t raw = 0, encoded = 0;
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        raw += records[i].len;
+        encoded += round_trip(d, records[i].data, records[i].len);
+    }
+    double ratio = (double)encoded / (double)raw;
+    CHECK(ratio < 0.3);
+    CHECK(phrase_expected_ratio(d) > ratio * 0.9 && phrase_expected_ratio(d) < ratio * 1.1);
+}
+
+static void test_any_bytes(const phrase_dict *d) {
+    static uint8_t bytes[100000];
+    for (uint32_t n = 0; n < 300; n++) {
+        for (uint32_t i = 0; i < n; i++) bytes[i] = (uint8_t)rnd(256);
+        round_trip(d, bytes, n);
+    }
+    for (unsigned b = 0; b < 256; b++) {
+        memset(bytes, (int)b, sizeof bytes);
+        round_trip(d, bytes, 1);
+        round_trip(d, bytes, 1000 + b);
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rnd(256);
+    round_trip(d, bytes, sizeof bytes);
+}
+
+/* Bytes that are no encoding are refused or decode to something, never to a crash. */
+static void test_garbage(const phrase_dict *d) {
+    uint8_t bytes[64], out[4096];
+    CHECK(phrase_decode(d, "\xff", 1, out, sizeof out) == PHRASE_CORRUPT);
+    CHECK(phrase_decode(d, "\xfe", 1, out, sizeof out) == PHRASE_CORRUPT);
+    CHECK(phrase_decode(d, "\xff\xff\x00", 3, out, sizeof out) == PHRASE_CORRUPT);
+    for (int round = 0; round < 100000; round++) {
+        size_t n = rnd(sizeof bytes);
+        for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)rnd(256);
+        size_t len = phrase_decoded_len(d, bytes, n), cap = rnd(sizeof out);
+        size_t got = phrase_decode(d, bytes, n, out, cap);
+        if (len == PHRASE_CORRUPT)
+            CHECK(got == PHRASE_CORRUPT || got == PHRASE_NO_ROOM);
+        else
+            CHECK(got == (len <= cap ? len : PHRASE_NO_ROOM));
+    }
+}
+
+static void test_save(const phrase_dict *d) {
+    size_t n = phrase_save(d, NULL, 0);
+    uint8_t *bytes = malloc(n), *again = malloc(n);
+    memset(bytes, 0x55, n);
+    CHECK(phrase_save(d, bytes, n - 1) == n && bytes[0] == 0x55);
+    CHECK(phrase_save(d, bytes, n) == n);
+    phrase_dict *copy = phrase_load(counting(), bytes, n);
+    CHECK(copy && phrase_save(copy, again, n) == n && memcmp(bytes, again, n) == 0);
+    CHECK(phrase_expected_ratio(copy) == phrase_expected_ratio(d));
+    for (uint32_t i = 0; i < RECORDS; i += 7) {
+        uint8_t a[512], b[512];
+        size_t len = phrase_encode(d, records[i].data, records[i].len, a, sizeof a);
+        CHECK(phrase_encode(copy, records[i].data, records[i].len, b, sizeof b) == len);
+        CHECK(memcmp(a, b, len) == 0);
+    }
+    phrase_free(copy);
+    for (size_t cut = 0; cut < n; cut += 1 + n / 500)
+        CHECK(phrase_load(counting(), bytes, cut) == NULL);
+    for (int round = 0; round < 2000; round++) { /* a damaged one is refused, or is another one */
+        size_t at = rnd((uint32_t)(round % 2 ? n : 400));
+        uint8_t old = bytes[at];
+        bytes[at] ^= (uint8_t)(1 + rnd(255));
+        phrase_dict *damaged = phrase_load(counting(), bytes, n);
+        if (damaged) {
+            round_trip(damaged, text[round], strlen(text[round]));
+            phrase_free(damaged);
+        }
+        bytes[at] = old;
+    }
+    free(bytes);
+    free(again);
+}
+
+static void test_sizes(void) {
+    double before = 1;
+    for (size_t max = 64 << 10; max <= 1 << 20; max *= 2) {
+        phrase_dict *d = phrase_train(counting(), records, RECORDS, max);
+        CHECK(d && phrase_bytes(d) <= max + 64);
+        CHECK(phrase_expected_ratio(d) < before * 1.02);
+        before = phrase_expected_ratio(d);
+        phrase_free(d);
+    }
+}
+
+static void test_tiny_samples(void) {
+    static uint8_t zeros[5000];
+    const phrase_sample tiny[] = {{"", 0}, {"a", 1}, {"ab", 2}, {zeros, 5000}};
+    for (size_t n = 0; n <= 4; n++) {
+        for (size_t max = 0; max <= 64 << 10; max += 32 << 10) {
+            phrase_dict *d = phrase_train(counting(), tiny, n, max);
+            CHECK(d);
+            test_any_bytes(d);
+            test_garbage(d);
+            phrase_free(d);
+        }
+    }
+    phrase_dict *d = phrase_train(counting(), tiny + 3, 1, 1 << 20);
+    CHECK(d && round_trip(d, zeros, sizeof zeros) < 300);
+    phrase_free(d);
+    CHECK(live_blocks == 0);
+}
+
+static void test_deterministic(void) {
+    phrase_dict *a = phrase_train(counting(), records, 3000, 1 << 20);
+    phrase_dict *b = phrase_train(counting(), records, 3000, 1 << 20);
+    size_t n = phrase_save(a, NULL, 0);
+    uint8_t *x = malloc(n), *y = malloc(n);
+    CHECK(phrase_save(a, x, n) == n && phrase_save(b, y, n) == n && memcmp(x, y, n) == 0);
+    phrase_free(a);
+    phrase_free(b);
+    free(x);
+    free(y);
+}
+
+/* Lets the first, second, third ... allocation fail until all goes well. */
+static void test_out_of_memory(void) {
+    bool trained = false, loaded = false;
+    phrase_dict *d = phrase_train(counting(), records, 1000, 1 << 20);
+    size_t n = phrase_save(d, NULL, 0);
+    uint8_t *bytes = malloc(n);
+    phrase_save(d, bytes, n);
+    phrase_free(d);
+    for (long i = 0; !trained || !loaded; i++) {
+        allocations_left = i;
+        phrase_dict *t = phrase_train(counting(), records, 1000, 1 << 20);
+        allocations_left = i;
+        phrase_dict *l = phrase_load(counting(), bytes, n);
+        trained = t != NULL;
+        loaded = l != NULL;
+        if (t) phrase_free(t);
+        if (l) phrase_free(l);
+        CHECK(live_blocks == 0);
+    }
+    allocations_left = -1;
+    free(bytes);
+}
+
+int main(void) {
+    make_records();
+    phrase_dict *d = phrase_train(counting(), records, RECORDS, 1 << 20);
+    CHECK(d);
+    test_records(d);
+    test_any_bytes(d);
+    test_garbage(d);
+    test_save(d);
+    phrase_free(d);
+    CHECK(live_blocks == 0);
+    test_sizes();
+    test_tiny_samples();
+    test_deterministic();
+    test_out_of_memory();
+    CHECK(live_blocks == 0);
+    printf("phrase: ok\n");
+    return 0;
+}
