@@ -1,10 +1,11 @@
 /* info.c: the figures of INFO ckv and CKV STATS. See info.h. */
 #include "info.h"
 
-#include "background/cron.h"
+#include "background/reencode.h"
 #include "keyspace/maps.h"
 #include "background/rates.h"
 #include "background/train.h"
+#include "server/clock.h"
 
 typedef struct figure {
     const char *name;
@@ -46,10 +47,10 @@ static int gather(figure *f) {
     COUNT("dictionaries", codecs_there);
     COUNT("dictionary_bytes", codec_bytes);
     COUNT("dictionary_age_seconds",
-          ckv.codecs.current ? (ckv_now_ms() - current->made_ms) / 1000 : 0);
+          ckv.codecs.current ? (clock_now_ms() - current->made_ms) / 1000 : 0);
     COUNT("trainings", ckv.stats.trainings);
     COUNT("training", train_running());
-    COUNT("pages_to_reencode", cron_pages_to_reencode());
+    COUNT("pages_to_reencode", reencode_pages_ahead());
     COUNT("expired_records", ckv.stats.expired);
     FRACTION("expired_per_second", rates_now().expired);
     FRACTION("expired_share", ckv.stats.expired_share);

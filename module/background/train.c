@@ -6,6 +6,7 @@
 #include "core/base/stem.h"
 #include "background/evict.h"
 #include "server/waiting.h"
+#include "server/clock.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -253,7 +254,7 @@ static bool install(void) {
     uint32_t place = CODECS_MAX;
     if (c) {
         c->data_bytes = job.data_bytes;
-        c->made_ms = ckv_now_ms();
+        c->made_ms = clock_now_ms();
         place = codecs_add(&ckv.codecs, c);
         if (place == CODECS_MAX) codec_free(&ckv.mem, c);
     }
@@ -287,7 +288,7 @@ static bool drifted(const codec *current) {
 }
 
 static bool quiet(void) {
-    uint64_t now_us = ckv_monotonic_us();
+    uint64_t now_us = clock_monotonic_us();
     if (last_write.written != ckv.codecs.written_bytes) {
         last_write.written = ckv.codecs.written_bytes;
         last_write.at_us = now_us;
@@ -297,12 +298,12 @@ static bool quiet(void) {
 
 static bool due(void) {
     static uint64_t look_again_us;
-    uint64_t start_us = ckv_monotonic_us();
+    uint64_t start_us = clock_monotonic_us();
     if (start_us < look_again_us) return false;
     maps_sum sum = maps_add_up(-1);
     uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
     /* A node of a cluster may have 16384 maps: looking takes a hundredth of the time at most. */
-    uint64_t now_us = ckv_monotonic_us();
+    uint64_t now_us = clock_monotonic_us();
     look_again_us = now_us + 100 * (now_us - start_us);
     bool at_rest = quiet();
     if (raw < (uint64_t)ckv.config.train_after) return false;
@@ -321,11 +322,11 @@ bool train_step(uint64_t deadline_us) {
         job.later = joined;
         start_sampling();
     }
-    stored_map *s;
+    keyed_map *s;
     uint32_t bucket;
     while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
         if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
-        if (ckv_monotonic_us() >= deadline_us) return false;
+        if (clock_monotonic_us() >= deadline_us) return false;
     }
     evict_reserve(job.max_bytes);
     if (evict_reserved()) start_learning();

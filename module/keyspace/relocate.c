@@ -1,8 +1,10 @@
 /* relocate.c: files of other layouts. See relocate.h. */
 #include "keyspace/relocate.h"
 
-#include "keyspace/lookup.h"
+#include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "server/clock.h"
+#include "keyspace/map_home.h"
 
 #include <string.h>
 
@@ -10,7 +12,7 @@
 typedef struct misplaced {
     int db;
     RedisModuleString *name;
-    stored_map *stored;
+    keyed_map *stored;
 } misplaced;
 
 static struct {
@@ -62,7 +64,7 @@ typedef struct pouring {
 } pouring;
 
 static bool put(const pouring *p, size_t key_len, size_t value_len, int64_t at_ms) {
-    stored_map *to = keyspace_make_map(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
+    keyed_map *to = map_home_make(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
     if (!to) return false;
     map_key key;
     map_pos pos;
@@ -106,7 +108,7 @@ bool relocate_all(void) {
     ckv_log("notice", "the file has %zu maps of another layout: their records are put in place",
             list.count);
     for (size_t i = 0; i < list.count; i++) take_out(&list.maps[i]);
-    pouring p = {.now_ms = ckv_now_ms()};
+    pouring p = {.now_ms = clock_now_ms()};
     bool done = true;
     for (size_t i = 0; done && i < list.count; i++) done = empty_out(&list.maps[i], &p);
     RedisModule_Free(p.bytes);

@@ -3,7 +3,7 @@
 
 #include "core/codec/codec_train.h"
 #include "core/map/map_save.h"
-#include "background/cron.h"
+#include "background/reencode.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "persist/records.h"
@@ -30,7 +30,7 @@ static uint32_t file_layout; /* see places.h */
 static void save_codecs(RedisModuleIO *io) {
     uint64_t count = 0;
     for (int i = 1; i < CODECS_MAX; i++) count += ckv.codecs.place[i] != NULL;
-    RedisModule_SaveUnsigned(io, CKV_VERSION);
+    RedisModule_SaveUnsigned(io, RDB_FORMAT);
     RedisModule_SaveUnsigned(io, places_layout());
     RedisModule_SaveUnsigned(io, ckv.codecs.current);
     RedisModule_SaveUnsigned(io, count);
@@ -88,7 +88,7 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
     uint64_t format = RedisModule_LoadUnsigned(io), maps = RedisModule_LoadUnsigned(io);
     uint64_t current = RedisModule_LoadUnsigned(io), count = RedisModule_LoadUnsigned(io);
     if (RedisModule_IsIOError(io)) return REDISMODULE_ERR;
-    if (version > CKV_TYPE_VERSION || format > CKV_VERSION) {
+    if (version > RDB_TYPE_VERSION || format > RDB_FORMAT) {
         ckv_log("warning", "the file was saved by a newer ckv (format %llu)",
                 (unsigned long long)format);
         return REDISMODULE_ERR;
@@ -114,7 +114,7 @@ void rdb_saving_ended(void) {
 void rdb_loading_ended(void) {
     loading_file = false;
     relocate_forget();
-    cron_reencode(); /* also frees the codecs that nothing of it uses */
+    reencode_start(); /* also frees the codecs that nothing of it uses */
 }
 
 /* ---- LZF ------------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static map *load_pages(RedisModuleIO *io) {
 /* ---- a map ----------------------------------------------------------------------------------- */
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
-    map *m = ((stored_map *)value)->m;
+    map *m = ((keyed_map *)value)->m;
     if (saving_file) {
         bool lzf = set_lzf(false);
         save_pages(io, m);
@@ -268,7 +268,7 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
 }
 
 /* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
-static void list_loaded(RedisModuleIO *io, stored_map *s) {
+static void list_loaded(RedisModuleIO *io, keyed_map *s) {
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
     bool misplaced =
@@ -278,7 +278,7 @@ static void list_loaded(RedisModuleIO *io, stored_map *s) {
 }
 
 void *rdb_load_map(RedisModuleIO *io, int version) {
-    if (version > CKV_TYPE_VERSION) {
+    if (version > RDB_TYPE_VERSION) {
         ckv_log("warning", "a map was saved by a newer ckv (version %d)", version);
         return NULL;
     }
@@ -293,7 +293,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;
     }
-    stored_map *s = maps_wrap(m);
+    keyed_map *s = maps_wrap(m);
     list_loaded(io, s);
     return s;
 }

@@ -1,7 +1,7 @@
-/* rdb_records.c: a map as plain records. See rdb_records.h. */
+/* records.c: a map as plain records. See records.h. */
 #include "persist/records.h"
 
-#include "persist/rdb.h"
+#include "server/clock.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -83,7 +83,7 @@ static bool put_record(map *m, const uint8_t *key, const record_head *head, int6
 }
 
 static bool unpack(map *m, const uint8_t *bytes, size_t n) {
-    int64_t now_ms = ckv_now_ms();
+    int64_t now_ms = clock_now_ms();
     size_t at = 0;
     while (at < n) {
         record_head head;
@@ -155,26 +155,4 @@ map *records_load(RedisModuleIO *io) {
         m = NULL;
     }
     return m;
-}
-
-/* ---- AOF ------------------------------------------------------------------------------------- */
-
-static bool emit(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
-    packing *p = context;
-    size_t len;
-    const uint8_t *value = map_value(p->m, pos, &len);
-    int64_t at_ms = map_expiry_ms(pos);
-    if (!value) return true;
-    if (at_ms == EXPIRY_NEVER)
-        RedisModule_EmitAOF(p->io, "CSET", "bb", key, key_len, value, len);
-    else
-        RedisModule_EmitAOF(p->io, "CSET", "bbcl", key, key_len, value, len, "PXAT",
-                            (long long)(at_ms > 0 ? at_ms : 1));
-    return true;
-}
-
-void rdb_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
-    (void)key;
-    packing p = {.io = io, .m = ((stored_map *)value)->m};
-    for (uint32_t i = 0; i < p.m->buckets; i++) map_each(p.m, i, emit, &p);
 }

@@ -81,7 +81,7 @@ static bool visit(void *context, const uint8_t *key, size_t key_len, const map_p
     return true;
 }
 
-static void traffic(stored_map *s) {
+static void traffic(keyed_map *s) {
     map *m = s->m;
     for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, visit, m);
     struct RedisModuleIO again = {0};
@@ -130,8 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     struct RedisModuleIO io = read_input(bytes + 1, n - 1, file, mutate);
     shim_largest_block = 0;
     bool loaded =
-        !file || rdb_load_aux(&io, CKV_TYPE_VERSION, REDISMODULE_AUX_BEFORE_RDB) == REDISMODULE_OK;
-    stored_map *s = loaded ? rdb_load_map(&io, CKV_TYPE_VERSION) : NULL;
+        !file || rdb_load_aux(&io, RDB_TYPE_VERSION, REDISMODULE_AUX_BEFORE_RDB) == REDISMODULE_OK;
+    keyed_map *s = loaded ? rdb_load_map(&io, RDB_TYPE_VERSION) : NULL;
     if (shim_largest_block > HONEST(io.used)) {
         fprintf(stderr, "%zu bytes were asked for, given %zu\n", shim_largest_block, io.used);
         abort();
