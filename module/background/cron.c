@@ -34,9 +34,11 @@ void cron_reencode(void) {
 /* No page names an old codec any more: they can go. Unless there are values that no pass comes by,
  * on their way to or from the keyspace. */
 static void free_old_codecs(void) {
+    codecs *all = &ckv.shared.codecs;
     if (work.failed || maps_any_unlisted()) return;
     for (int i = 1; i < CODECS_MAX; i++)
-        if (ckv.codecs.place[i] && i != ckv.codecs.current) codecs_remove(&ckv.codecs, (uint8_t)i);
+        if (codecs_get(all, (uint8_t)i) && i != codecs_current_id(all))
+            codecs_remove(all, (uint8_t)i);
 }
 
 /* What an empty store has learned is about data that may never come back. */
@@ -49,7 +51,7 @@ static void clear_empty_store(void) {
     } else if (!empty_ms) {
         empty_ms = ckv_now_ms();
     } else if (used && ckv_now_ms() - empty_ms >= EMPTY_MS) {
-        codecs_clear(&ckv.codecs);
+        map_shared_clear(&ckv.shared);
         used = false;
     }
 }
@@ -106,7 +108,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     bool full = evict_step(ctx, ckv_monotonic_us() + SLICE_US);
     strays_step();
     clear_empty_store();
-    codecs_trim(&ckv.codecs);
+    map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();
     bool busy = work.reencoding || train_running() || much_expires || evict_near();

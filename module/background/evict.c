@@ -59,7 +59,7 @@ static uint64_t measure_records(void) {
     maps_sum sum = maps_add_up(-1);
     evict.unmeasured = 0;
     evict.records_bytes =
-        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.codecs);
+        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
     return evict.records_bytes;
 }
 
@@ -247,11 +247,11 @@ bool evict_refuses(void) {
 /* ---- policy ---------------------------------------------------------------------------------- */
 
 bool evict_counts_uses(void) {
-    return ckv.codecs.count_uses && !child_at_work();
+    return ckv.shared.count_uses && !child_at_work();
 }
 
 uint8_t evict_uses_of_write(void) {
-    return ckv.codecs.count_uses ? evict.uses_of_write : 0;
+    return ckv.shared.count_uses ? evict.uses_of_write : 0;
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -279,7 +279,7 @@ static void configure(RedisModuleCtx *ctx) {
     RedisModule_FreeServerInfo(ctx, memory);
 
     bool limited = evict.server_limit > 0 || ckv.config.maxmemory > 0;
-    ckv.codecs.count_uses = limited && evict.evicts && evict.how.order == MAP_EVICT_LEAST_USED;
+    ckv.shared.count_uses = limited && evict.evicts && evict.how.order == MAP_EVICT_LEAST_USED;
     evict.exhausted_ms = 0;
     evict.refuses = false;
     weigh();

@@ -102,7 +102,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     codec_value encoded;
     const char *value = RedisModule_StringPtrLen(argv[2], &len);
     keyspace_begin(ctx, argv[1], now_ms, &l);
-    if (!codec_encode_new(&ckv.codecs, value, len, &encoded))
+    if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!keyspace_find_begun(&l)) return RedisModule_ReplyWithError(ctx, l.error);
     return set(argv, argc, &o, &l, &encoded, at_ms);

@@ -191,7 +191,7 @@ stored_map *keyspace_make_map(RedisModuleCtx *ctx, int db, uint32_t place) {
     RedisModuleKey *handle = open_map(ctx, place);
     map *m = NULL;
     if (RedisModule_KeyType(handle) == REDISMODULE_KEYTYPE_EMPTY)
-        m = map_new(&ckv.codecs, ckv.secret);
+        m = map_new(&ckv.shared, ckv.secret);
     if (m) {
         s = maps_wrap(m);
         RedisModule_ModuleTypeSetValue(handle, ckv.type, s);
@@ -237,7 +237,7 @@ bool keyspace_put_encoded(lookup *l, const codec_value *value, int64_t at_ms) {
 
 bool keyspace_put(lookup *l, const void *value, size_t len, int64_t at_ms) {
     codec_value encoded;
-    if (!codec_encode_new(&ckv.codecs, value, len, &encoded)) return reply_out_of_memory(l);
+    if (!map_encode(&ckv.shared, value, len, &encoded)) return reply_out_of_memory(l);
     return keyspace_put_encoded(l, &encoded, at_ms);
 }
 
@@ -249,7 +249,7 @@ bool keyspace_put_encoded_keeping_expiry(lookup *l, const codec_value *value) {
 
 bool keyspace_put_keeping_expiry(lookup *l, const void *value, size_t len) {
     codec_value encoded;
-    if (!codec_encode_new(&ckv.codecs, value, len, &encoded)) return reply_out_of_memory(l);
+    if (!map_encode(&ckv.shared, value, len, &encoded)) return reply_out_of_memory(l);
     return keyspace_put_encoded_keeping_expiry(l, &encoded);
 }
 
