@@ -75,9 +75,9 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
 	@scripts/setup.sh $(@:setup-%=%)
 
-# Core is compiled with no include path to anything else.
+# Core is compiled with no include path to anything else, and cannot call malloc().
 build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o: \
-    INCLUDES = $(CORE_INCLUDES)
+    INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ typedef struct layout {
 static const uint64_t secret[2] = {1, 2}, partition[2] = {3, 4};
 static line *lines;
 static size_t line_count;
-static codecs all;
+static map_shared all;
 static map *maps[MAPS];
 
 static size_t usable(void *block) {
@@ -99,7 +99,7 @@ static void train(uint64_t records) {
     s.values = values;
     size_t most = value_bytes / s.value_count * records / 33;
     codec *c = checked(codec_train(&memory, &s, most < CODEC_BYTES ? most : CODEC_BYTES, 3));
-    all.current = (uint8_t)codecs_add(&all, c);
+    codecs_use(&all.codecs, (uint8_t)codecs_add(&all.codecs, c));
 }
 
 static void store(uint64_t n) {
@@ -111,7 +111,7 @@ static void store(uint64_t n) {
     size_t len = key_of(key, n), stem = stem_split((uint8_t *)key, len, &suffix);
     map *m = maps[siphash13((uint8_t *)key, stem, partition) % MAPS];
     map_key_init(m, &k, key, len);
-    if (!codec_encode_new(&all, l->bytes, l->len, &value) ||
+    if (!map_encode(&all, l->bytes, l->len, &value) ||
         !map_put(m, &k, NULL, &value, expiry_code(NOW_MS + TTL_MS, NOW_MS), expiry_ticks(NOW_MS)))
         checked(NULL);
 }
@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     read_lines(argv[2]);
-    if (!codecs_init(&all, &memory, 3)) checked(NULL);
+    if (!map_shared_init(&all, &memory, 3)) checked(NULL);
     train(records);
     for (int i = 0; i < MAPS; i++) maps[i] = checked(map_new(&all, secret));
     for (uint64_t n = 0; n < records; n++) store(n);
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     member("free", sum.free, records);
     member("pages", in_pages, records);
     member("directories", directory, records);
-    member("dictionaries", codecs_bytes(&all), records);
+    member("dictionaries", codecs_bytes(&all.codecs), records);
     puts("}");
     return 0;
 }

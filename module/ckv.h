@@ -37,7 +37,7 @@ typedef struct ckv_stats {
 typedef struct ckv_state {
     ckv_config config;
     ckv_stats stats;
-    codecs codecs;
+    map_shared shared; /* by all maps */
     mem mem;
     uint64_t secret[2]; /* of the maps that are made here */
     uint32_t places;    /* of maps in a database */

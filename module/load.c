@@ -16,7 +16,7 @@ static bool start_core(void) {
     ckv.mem =
         (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free, RedisModule_MallocSize};
     return getrandom(ckv.secret, sizeof ckv.secret, 0) == (ssize_t)sizeof ckv.secret &&
-           codecs_init(&ckv.codecs, &ckv.mem, 3);
+           map_shared_init(&ckv.shared, &ckv.mem, 3);
 }
 
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,

@@ -50,7 +50,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     bool full = evict_step(ctx, clock_monotonic_us() + SLICE_US);
     renamed_maps_step();
     old_codecs_of_empty_store();
-    codecs_trim(&ckv.codecs);
+    map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();
     bool busy = reencode_running() || train_running() || much_expires || evict_near();

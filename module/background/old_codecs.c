@@ -9,9 +9,11 @@
 
 /* Values on their way to or from the keyspace are come by in no pass. */
 void old_codecs_free(void) {
+    codecs *all = &ckv.shared.codecs;
     if (maps_any_unlisted()) return;
     for (int i = 1; i < CODECS_MAX; i++)
-        if (ckv.codecs.place[i] && i != ckv.codecs.current) codecs_remove(&ckv.codecs, (uint8_t)i);
+        if (codecs_get(all, (uint8_t)i) && i != codecs_current_id(all))
+            codecs_remove(all, (uint8_t)i);
 }
 
 void old_codecs_of_empty_store(void) {
@@ -23,7 +25,7 @@ void old_codecs_of_empty_store(void) {
     } else if (!empty_ms) {
         empty_ms = clock_now_ms();
     } else if (used && clock_now_ms() - empty_ms >= EMPTY_MS) {
-        codecs_clear(&ckv.codecs);
+        map_shared_clear(&ckv.shared);
         used = false;
     }
 }

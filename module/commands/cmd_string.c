@@ -95,7 +95,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     codec_value encoded;
     const char *value = RedisModule_StringPtrLen(argv[2], &len);
     lookup_begin(ctx, argv[1], now_ms, &r);
-    if (!codec_encode_new(&ckv.codecs, value, len, &encoded))
+    if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!lookup_reply_answer(ctx, lookup_begun(&r))) return REDISMODULE_OK;
     return set(argv[2], &o, &r, &encoded, at_ms);

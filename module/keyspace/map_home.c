@@ -28,7 +28,7 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
     if (s) return s;
     RedisModuleKey *key = open_home(ctx, place);
     map *m = NULL;
-    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.codecs, ckv.secret);
+    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
     if (m) {
         s = maps_wrap(m);
         RedisModule_ModuleTypeSetValue(key, ckv.type, s);

@@ -24,7 +24,8 @@ static uint64_t records_bytes, unmeasured, written;
 uint64_t maxmemory_records_used(void) {
     maps_sum sum = maps_add_up(-1);
     unmeasured = 0;
-    records_bytes = sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.codecs);
+    records_bytes =
+        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
     return records_bytes;
 }
 
@@ -75,11 +76,11 @@ bool maxmemory_refuses(void) {
 /* ---- policy ---------------------------------------------------------------------------------- */
 
 bool maxmemory_counts_uses(void) {
-    return ckv.codecs.count_uses && !child_at_work();
+    return ckv.shared.count_uses && !child_at_work();
 }
 
 uint8_t maxmemory_uses_of_write(void) {
-    return ckv.codecs.count_uses ? uses_of_write : 0;
+    return ckv.shared.count_uses ? uses_of_write : 0;
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -107,7 +108,7 @@ void maxmemory_configure(RedisModuleCtx *ctx) {
     RedisModule_FreeServerInfo(ctx, memory);
 
     settings.limited = settings.server_limit > 0 || ckv.config.maxmemory > 0;
-    ckv.codecs.count_uses =
+    ckv.shared.count_uses =
         settings.limited && settings.evicts && settings.order == MAP_EVICT_LEAST_USED;
     refuses = false;
 }

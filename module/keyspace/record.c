@@ -101,14 +101,13 @@ bool record_put_encoded_keeping_expiry(record *r, const codec_value *value) {
 
 bool record_put(record *r, const void *value, size_t len, int64_t at_ms) {
     codec_value encoded;
-    return codec_encode_new(&ckv.codecs, value, len, &encoded)
-               ? record_put_encoded(r, &encoded, at_ms)
-               : reply_out_of_memory(r);
+    return map_encode(&ckv.shared, value, len, &encoded) ? record_put_encoded(r, &encoded, at_ms)
+                                                         : reply_out_of_memory(r);
 }
 
 bool record_put_keeping_expiry(record *r, const void *value, size_t len) {
     codec_value encoded;
-    return codec_encode_new(&ckv.codecs, value, len, &encoded)
+    return map_encode(&ckv.shared, value, len, &encoded)
                ? record_put_encoded_keeping_expiry(r, &encoded)
                : reply_out_of_memory(r);
 }

@@ -44,7 +44,7 @@ static void take_out(misplaced *m) {
     RedisModule_SelectDb(ckv.ctx, m->db);
     RedisModuleKey *key =
         RedisModule_OpenKey(ckv.ctx, m->name, REDISMODULE_READ | REDISMODULE_WRITE);
-    map *empty = map_new(&ckv.codecs, ckv.secret);
+    map *empty = map_new(&ckv.shared, ckv.secret);
     void *old;
     if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty), &old) ==
                      REDISMODULE_OK) {
@@ -65,15 +65,8 @@ typedef struct pouring {
 
 static bool put(const pouring *p, size_t key_len, size_t value_len, int64_t at_ms) {
     keyed_map *to = map_home_make(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
-    if (!to) return false;
-    map_key key;
-    map_pos pos;
-    codec_value value;
-    map_key_init(to->m, &key, p->bytes, key_len);
-    bool there = map_find(to->m, &key, &pos);
-    return codec_encode_new(&ckv.codecs, p->bytes + key_len, value_len, &value) &&
-           map_put(to->m, &key, there ? &pos : NULL, &value, expiry_code(at_ms, p->now_ms),
-                   expiry_ticks(p->now_ms));
+    return to &&
+           map_store(to->m, p->bytes, key_len, p->bytes + key_len, value_len, at_ms, p->now_ms);
 }
 
 static bool pour(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {

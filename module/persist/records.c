@@ -71,15 +71,9 @@ void records_save(RedisModuleIO *io, map *m) {
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static bool put_record(map *m, const uint8_t *key, const record_head *head, int64_t now_ms) {
-    map_key k;
-    map_pos pos;
     if (head->at_ms != EXPIRY_NEVER && head->at_ms - now_ms > EXPIRY_TTL_MAX_MS) return false;
-    map_key_init(m, &k, key, head->key_len);
-    bool there = map_find(m, &k, &pos);
-    codec_value value;
-    return codec_encode_new(m->codecs, key + head->key_len, head->value_len, &value) &&
-           map_put(m, &k, there ? &pos : NULL, &value, expiry_code(head->at_ms, now_ms),
-                   expiry_ticks(now_ms));
+    return map_store(m, key, head->key_len, key + head->key_len, head->value_len, head->at_ms,
+                     now_ms);
 }
 
 static bool unpack(map *m, const uint8_t *bytes, size_t n) {
@@ -143,7 +137,7 @@ static bool load_block(RedisModuleIO *io, map *m, uint64_t raw) {
 }
 
 map *records_load(RedisModuleIO *io) {
-    map *m = map_new(&ckv.codecs, ckv.secret);
+    map *m = map_new(&ckv.shared, ckv.secret);
     uint64_t raw;
     while (m && (raw = RedisModule_LoadUnsigned(io)) > 0) {
         if (!RedisModule_IsIOError(io) && load_block(io, m, raw)) continue;

@@ -72,7 +72,7 @@ static void put_expected(map *m, int i) {
     map_key_init(m, &k, key, make_key(key, i));
     bool found = map_find(m, &k, &pos);
     uint16_t code = e->ttl ? expiry_code(now_ms + e->ttl, now_ms) : EXPIRY_NONE;
-    CHECK(codec_encode_new(m->codecs, value, len, &encoded));
+    CHECK(map_encode(m->shared, value, len, &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, code, expiry_ticks(now_ms)));
 }
 
@@ -126,7 +126,7 @@ static void new_ttl(map *m, int i) {
 }
 
 /* Tight pages: a value that shrinks and gets the first expiry of its page. */
-static void shrink_into_expiry(codecs *all) {
+static void shrink_into_expiry(map_shared *all) {
     for (int records = 1; records < 12; records++) {
         for (size_t shorter = 0; shorter < 20; shorter++) {
             map *m = map_new(all, secret);
@@ -183,14 +183,14 @@ static void traffic(map *m, int keys, int steps, int often) {
 }
 
 int main(void) {
-    codecs all;
-    CHECK(codecs_init(&all, &mem_libc, 3));
+    map_shared all;
+    CHECK(map_shared_init(&all, &mem_libc, 3));
     shrink_into_expiry(&all);
     map *m = map_new(&all, secret);
     CHECK(m && map_sane(m));
     traffic(m, 300, 2000, 1);
     traffic(m, KEYS, 8000, 500);
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map");
 }

@@ -19,13 +19,13 @@ static void *move(void *context, void *block) {
 }
 
 int main(void) {
-    codecs all;
+    map_shared all;
     char key[32];
     static char value[2000];
     map_key k;
     map_pos pos;
     uint64_t moves = 0;
-    CHECK(codecs_init(&all, &mem_libc, 3));
+    CHECK(map_shared_init(&all, &mem_libc, 3));
     map *m = map_new(&all, secret);
     for (int i = 0; i < RECORDS; i++) {
         codec_value encoded;
@@ -33,7 +33,7 @@ int main(void) {
         memset(value, 'a' + i % 26, 80);
         value[sizeof value - 1] = (char)('a' + i % 26);
         map_key_init(m, &k, key, (size_t)sprintf(key, "key:%d", i * 3));
-        CHECK(codec_encode_new(&all, value, i % 100 ? 80 : sizeof value, &encoded));
+        CHECK(map_encode(&all, value, i % 100 ? 80 : sizeof value, &encoded));
         CHECK(map_put(m, &k, NULL, &encoded, EXPIRY_NONE, 0));
     }
     CHECK(m->buckets > MAP_SEGMENT && m->totals.large > 0);
@@ -49,6 +49,6 @@ int main(void) {
     }
     CHECK(map_sane(m));
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map defrag");
 }

@@ -3,6 +3,7 @@
  * that is done with a map: what fails has changed nothing, what does not has done all, nothing
  * leaks.
  */
+#include "codec/codec_file.h"
 #include "codec/codec_train.h"
 #include "map/map_copy.h"
 #include "map/map_expire.h"
@@ -125,7 +126,7 @@ typedef struct expected {
 } expected;
 
 static struct {
-    codecs all;
+    map_shared all;
     map *m;
     expected model[KEYS];
     int64_t now_ms;
@@ -162,7 +163,7 @@ static void put(int i, int version) {
     int64_t at_ms = version % 2 ? EXPIRY_NEVER : it.now_ms + 1000 * (1 + version % 900);
     map_key_init(it.m, &k, key, make_key(key, i));
     bool found = map_find(it.m, &k, &pos);
-    if (codec_encode_new(&it.all, value, make_value(value, version), &encoded) &&
+    if (map_encode(&it.all, value, make_value(value, version), &encoded) &&
         map_put(it.m, &k, found ? &pos : NULL, &encoded, expiry_code(at_ms, it.now_ms),
                 expiry_ticks(it.now_ms)))
         it.model[i] = (expected){true, version, at_ms};
@@ -223,13 +224,13 @@ static bool load_large(void *context, large **at) {
 }
 
 static bool load_bucket(map *to, uint32_t index) {
-    static uint8_t places[256] = {0, 1, 2};
+    static uint8_t codec_ids[256] = {0, 1, 2};
     static uint8_t bytes[1 << 20];
     large *kept[KEYS + 1] = {NULL};
     larges from = {to, kept};
     size_t n = map_bucket_save(it.m, index, bytes);
     map_each_large(it.m, index, gather_large, kept);
-    return map_bucket_load(to, index, bytes, n, places) == n &&
+    return map_bucket_load(to, index, bytes, n, codec_ids) == n &&
            map_each_large(to, index, load_large, &from);
 }
 
@@ -250,7 +251,8 @@ static void save_and_load(void) {
 
 static void step(int number) {
     int i = number * 37 % KEYS;
-    if (number == STEPS / 4 || number == STEPS / 2) it.all.current++;
+    if (number == STEPS / 4 || number == STEPS / 2)
+        codecs_use(&it.all.codecs, (uint8_t)(codecs_current_id(&it.all.codecs) + 1));
     switch (number % 20) {
     case 0:
         copy();
@@ -279,8 +281,8 @@ static bool run_scenario(codec *const learned[2], long n) {
     long before = live;
     memset(it.model, 0, sizeof it.model);
     it.now_ms = start_ms;
-    CHECK(codecs_init(&it.all, &failing, 1));
-    for (int i = 0; i < 2; i++) CHECK(codecs_add(&it.all, learned[i]) == (uint32_t)i + 1);
+    CHECK(map_shared_init(&it.all, &failing, 1));
+    for (int i = 0; i < 2; i++) CHECK(codecs_add(&it.all.codecs, learned[i]) == (uint32_t)i + 1);
     CHECK((it.m = map_new(&it.all, secret)) != NULL);
     left = n;
     for (int number = 0; number < STEPS; number++) {
@@ -292,8 +294,8 @@ static bool run_scenario(codec *const learned[2], long n) {
     left = -1;
     check_all(it.m);
     map_free(it.m);
-    it.all.place[1] = it.all.place[2] = NULL;
-    codecs_free(&it.all);
+    it.all.codecs.by_id[1] = it.all.codecs.by_id[2] = NULL; /* for the next run */
+    map_shared_free(&it.all);
     CHECK(live == before);
     return failed;
 }
@@ -303,9 +305,9 @@ int main(void) {
     codec *learned[2] = {train(), train()};
     test_loading(learned[0]);
     long n = 0;
-    for (left = 0; !codecs_init(&it.all, &failing, 1); left = ++n) continue;
+    for (left = 0; !map_shared_init(&it.all, &failing, 1); left = ++n) continue;
     left = -1;
-    codecs_free(&it.all);
+    map_shared_free(&it.all);
     n = 0;
     while (run_scenario(learned, n)) n++;
     CHECK(n > STEPS / 2); /* not a scenario that hardly allocates */
