@@ -36,7 +36,7 @@ UNIT_C    = $(wildcard tests/unit/*/test_*.c)
 FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
-LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.c tests/fuzz/*.[ch] \
+LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
             bench/*.c bench/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)

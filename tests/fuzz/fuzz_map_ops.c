@@ -167,16 +167,17 @@ static bool load_large(void *context, large **at) {
     large ***next = (large ***)context + 1;
     const large *l = *(*next)++;
     uint8_t bytes[1300 + VALUE_MAX];
-    memcpy(bytes, &l->key_len, 4);
-    memcpy(bytes + 4, l->bytes, l->key_len + l->value_len);
-    *at = map_large_load(m, bytes, 4 + l->key_len + l->value_len);
+    map_large_save(l, bytes);
+    *at = map_large_load(m, bytes, map_large_size(l));
     return *at != NULL;
 }
 
 /* The map from its own saved bytes. */
 static map *save_and_load(map *m) {
     static uint8_t codec_ids[256] = {0, 1, 2};
-    map *loaded = map_new(&all, secret);
+    uint64_t head[MAP_HEAD];
+    map_save_head(m, head);
+    map *loaded = map_load_head(&all, head);
     for (uint32_t i = 0; i < m->buckets; i++) {
         large *larges[KEYS + 1] = {NULL};
         size_t n = map_bucket_size(m, i);
@@ -188,8 +189,7 @@ static map *save_and_load(map *m) {
         void *context[2] = {loaded, larges};
         MUST(map_each_large(loaded, i, load_large, context));
     }
-    loaded->totals.key_bytes = m->totals.key_bytes;
-    loaded->totals.value_bytes = m->totals.value_bytes;
+    map_load_end(loaded, head);
     map_free(m);
     return loaded;
 }

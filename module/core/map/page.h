@@ -41,7 +41,17 @@
  * The functions here move bytes within one page. They never allocate: whoever owns the page asks
  * first by how much it will grow (page_growth() and the like) and gives it that room.
  *
- * @@HEX@@
+ * All of it, for `CSET user:1 Ada EX 60` at 1,700,000,000,000 ms, where nothing has been learned
+ * yet and the secret of the map's hash is {1, 2}:
+ *
+ *      40 00 1e 00 01 00 00 02    cap 64, used 30, 1 slot, codec 0, EXPIRY
+ *      00 00 e2 a7 ca 00          base: 870,400,000,000 ticks, which is now
+ *      89                         tag: a single
+ *      0c                         len: 12 bytes
+ *      80 27                      code: unit 2 (1/32 s), count 1920, 60 s after the base's count 0
+ *      ..                         free, 34 bytes
+ *      07 ff 75 73 65 72 3a 31    length of the encoded key, raw, "user:1"
+ *      ff 41 64 61                raw, "Ada"
  */
 #ifndef CKV_PAGE_H
 #define CKV_PAGE_H

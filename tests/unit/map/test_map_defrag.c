@@ -1,6 +1,7 @@
 /* Every block of a map is moved: all records are still there. */
 #include "map/map_defrag.h"
 #include "../test.h"
+#include "group.h"
 
 #include <malloc.h>
 #include <string.h>
@@ -26,7 +27,9 @@ int main(void) {
     map_pos pos;
     uint64_t moves = 0;
     CHECK(map_shared_init(&all, &mem_libc, 3));
+    map_group group = {0};
     map *m = map_new(&all, secret);
+    map_join(m, &group);
     for (int i = 0; i < RECORDS; i++) {
         codec_value encoded;
         for (size_t j = 0; i % 100 == 0 && j < sizeof value; j++) value[j] = (char)test_random();
@@ -39,6 +42,7 @@ int main(void) {
     CHECK(m->buckets > MAP_SEGMENT && m->totals.large > 0);
     map_defrag_directory(m, move, &moves);
     for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move, &moves);
+    CHECK(group_follows(m));
     CHECK(moves > m->totals.pages + m->totals.large);
     for (int i = 0; i < RECORDS; i++) {
         size_t len;

@@ -2,6 +2,7 @@
 #include "map/map_evict.h"
 #include "map/page.h"
 #include "../test.h"
+#include "group.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static void check_all(map *m) {
     map_key k;
     map_pos pos;
     uint64_t there = 0;
-    CHECK(map_sane(m));
+    CHECK(map_sane(m) && group_follows(m));
     for (int i = 0; i < KEYS; i++) {
         CHECK(find(m, i, &k, &pos, key) == model[i].there);
         there += model[i].there;
@@ -110,7 +111,10 @@ static void check_all(map *m) {
 }
 
 static map *filled(map_shared *all, int64_t ttl, uint8_t uses) {
+    static map_group group;
     map *m = map_new(all, secret);
+    memset(&group, 0, sizeof group);
+    map_join(m, &group);
     memset(model, 0, sizeof model);
     for (int i = 0; i < KEYS; i++) put(m, i, i % 2 ? ttl : 0, uses);
     return m;
@@ -190,7 +194,10 @@ static void only_expiring_ones_go(map_shared *all, map_evict_order order) {
 }
 
 static void first_to_expire_goes_first(map_shared *all) {
+    static map_group group;
     map *m = map_new(all, secret);
+    memset(&group, 0, sizeof group);
+    map_join(m, &group);
     memset(model, 0, sizeof model);
     for (int i = 0; i < KEYS; i++) put(m, i, i % 4 ? 10000000 : 5000, 0);
     map_eviction how = {.order = MAP_EVICT_FIRST_TO_EXPIRE, .now_ms = now_ms};

@@ -9,6 +9,7 @@
 #include "map/map_expire.h"
 #include "map/map_save.h"
 #include "../test.h"
+#include "group.h"
 
 #include <malloc.h>
 #include <string.h>
@@ -128,6 +129,7 @@ typedef struct expected {
 static struct {
     map_shared all;
     map *m;
+    map_group group;
     expected model[KEYS];
     int64_t now_ms;
 } it;
@@ -218,9 +220,9 @@ static bool load_large(void *context, large **at) {
     larges *from = context;
     const large *l = *from->next++;
     uint8_t bytes[5000];
-    memcpy(bytes, &l->key_len, 4);
-    memcpy(bytes + 4, l->bytes, l->key_len + l->value_len);
-    return (*at = map_large_load(from->m, bytes, 4 + l->key_len + l->value_len)) != NULL;
+    CHECK(map_large_size(l) <= sizeof bytes);
+    map_large_save(l, bytes);
+    return (*at = map_large_load(from->m, bytes, map_large_size(l))) != NULL;
 }
 
 static bool load_bucket(map *to, uint32_t index) {
@@ -236,17 +238,20 @@ static bool load_bucket(map *to, uint32_t index) {
 
 /* The map gives way to what is loaded of its own bytes, if that succeeds. */
 static void save_and_load(void) {
-    map *loaded = map_new(&it.all, secret);
+    uint64_t head[MAP_HEAD];
+    map_save_head(it.m, head);
+    map *loaded = map_load_head(&it.all, head);
     if (!loaded) return;
     for (uint32_t i = 0; i < it.m->buckets; i++)
         if (!load_bucket(loaded, i)) {
             map_free(loaded);
             return;
         }
-    loaded->totals.key_bytes = it.m->totals.key_bytes;
-    loaded->totals.value_bytes = it.m->totals.value_bytes;
+    map_load_end(loaded, head);
+    map_leave(it.m);
     map_free(it.m);
     it.m = loaded;
+    map_join(it.m, &it.group);
 }
 
 static void step(int number) {
@@ -284,10 +289,13 @@ static bool run_scenario(codec *const learned[2], long n) {
     CHECK(map_shared_init(&it.all, &failing, 1));
     for (int i = 0; i < 2; i++) CHECK(codecs_add(&it.all.codecs, learned[i]) == (uint32_t)i + 1);
     CHECK((it.m = map_new(&it.all, secret)) != NULL);
+    memset(&it.group, 0, sizeof it.group);
+    map_join(it.m, &it.group);
     left = n;
     for (int number = 0; number < STEPS; number++) {
         bool armed = left >= 0;
         step(number);
+        CHECK(group_follows(it.m));
         if (armed && left < 0) check_all(it.m);
     }
     bool failed = left == -1;
