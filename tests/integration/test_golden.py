@@ -201,7 +201,7 @@ def newer_format(data):
     assert data[at - 2] == OPCODE_AUX
     version = at + 8 + 2 + 1  # behind the moment, which is a number as well
     assert data[at + 8] == data[version - 1] == OPCODE_UINT and data[version] < 63
-    data[version] += 1
+    data[version] = 63  # the most that one byte holds
     return without_checksum(data)
 
 
@@ -209,7 +209,7 @@ def newer_type(data, which):
     """The version of the type, where it is named for the time `which`: 0 is the auxiliary data."""
     data = bytearray(data)
     at = type_ids(data)[which]
-    data[at + 7] += 1
+    data[at + 7] = 255
     return without_checksum(data)
 
 
@@ -258,7 +258,7 @@ def test_a_newer_payload_is_refused(own_server, name):
     assert data[0] == TYPE_MODULE and type_ids(data) == [2]
     body = bytearray(data[:-8])
     assert crc64(body).to_bytes(8, "little") == data[-8:]
-    body[2 + 7] += 1
+    body[2 + 7] = 255
     newer = bytes(body) + crc64(body).to_bytes(8, "little")
     server = own_server({"ckv.maps": 1})
     with server.client() as r:

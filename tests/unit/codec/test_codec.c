@@ -49,17 +49,52 @@ static void all_round_trips(codecs *all, uint8_t place) {
     codecs_trim(all);
 }
 
-/* Whatever stands in a page, decoding it ends in a value or in NULL. */
-static void damaged(codecs *all, uint8_t place) {
+/* Decodes what may be damaged: no value, or one that can be read to its end, is as long as
+ * codec_value_len() says and no longer than a value of its kind may be. Whether there is one. */
+static bool decodes(codecs *all, uint8_t place, const uint8_t *bytes, size_t n) {
+    static uint8_t copy[CODEC_ZSTD_MAX];
+    size_t len, expected = codec_value_len(all, place, bytes, n);
+    const uint8_t *value = codec_decode_value(all, place, bytes, n, &len);
+    if (!value) return false;
+    CHECK(len == expected && len <= sizeof copy);
+    memcpy(copy, value, len); /* as far as a sanitizer allows */
+    return true;
+}
+
+/* Bytes that are no encoding at all but for the first ones, which say of what kind it would be. */
+static void nonsense(codecs *all, uint8_t place) {
     uint8_t bytes[64];
+    long decoded = 0, refused = 0;
     for (int i = 0; i < 20000; i++) {
-        size_t n = test_random() % sizeof bytes, len;
+        size_t n = test_random() % sizeof bytes;
         for (size_t j = 0; j < n; j++) bytes[j] = (uint8_t)test_random();
         if (n > 0 && i % 3) bytes[0] = (uint8_t)(0xfe + i % 2);
         if (n > 1) bytes[1] %= 4;
-        codec_decode_value(all, place, bytes, n, &len);
-        codec_value_len(all, place, bytes, n);
+        *(decodes(all, place, bytes, n) ? &decoded : &refused) += 1;
     }
+    CHECK(decoded > 0 && refused > 0);
+}
+
+/* Encodings with flipped bits, or cut short. */
+static void flipped_bits(codecs *all, uint8_t place) {
+    static uint8_t bytes[4096];
+    long same = 0, other = 0;
+    all->current = place;
+    for (int i = 0; i < RECORDS; i++) {
+        codec_value encoded;
+        CHECK(codec_encode_new(all, values[i], value_samples[i].len, &encoded));
+        CHECK(encoded.len > 0 && encoded.len <= sizeof bytes);
+        memcpy(bytes, encoded.bytes, encoded.len);
+        CHECK(decodes(all, place, bytes, encoded.len));
+        for (uint64_t flips = test_random() % 4; flips > 0; flips--)
+            bytes[test_random() % encoded.len] ^= (uint8_t)(1 << test_random() % 8);
+        size_t n = test_random() % 4 ? encoded.len : test_random() % encoded.len, len;
+        if (!decodes(all, place, bytes, n)) continue;
+        const uint8_t *value = codec_decode_value(all, place, bytes, n, &len);
+        bool as_before = len == value_samples[i].len && !memcmp(value, values[i], len);
+        *(as_before ? &same : &other) += 1;
+    }
+    CHECK(same > 0 && other > 0);
 }
 
 /* Of however much there is, up to exabytes, about as much is looked at. */
@@ -95,7 +130,8 @@ int main(void) {
     free(saved);
     all_round_trips(&all, (uint8_t)codecs_add(&all, c));
     all_round_trips(&all, (uint8_t)codecs_add(&all, again));
-    damaged(&all, 1);
+    nonsense(&all, 1);
+    flipped_bits(&all, 1);
     codecs_free(&all);
     return test_report("codec");
 }
