@@ -159,10 +159,11 @@ build/coverage/%.o: %.c Makefile | setup-build
 build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
-lint: | setup-lint ## clang-format and cppcheck
+lint: | setup-lint ## clang-format, cppcheck, and who includes whom (scripts/layers.txt)
 	clang-format --dry-run -Werror $(LINT_C)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(CORE_INCLUDES) $(filter %.c,$(LINT_C))
+	$(PYTHON) scripts/check_layers.py
 
 format: | setup-lint ## let clang-format lay out the C sources
 	clang-format -i $(LINT_C)
