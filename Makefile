@@ -36,6 +36,7 @@ UNIT_C    = $(wildcard tests/unit/*/test_*.c)
 FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
+COMMON_C  = $(wildcard bench/common/*.c)
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.c tests/fuzz/*.[ch] \
             bench/*.c bench/*/*.[ch])
 
@@ -43,7 +44,8 @@ MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
 COVER_O   = $(MODULE_C:%.c=build/coverage/%.o)
 FUZZ_O    = $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/fuzz/shim.o
-CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
+CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
+COMMON_O  = $(COMMON_C:%.c=build/release/%.o)
 UNIT      = $(UNIT_C:%.c=build/asan/%)
 COVER     = $(UNIT_C:%.c=build/coverage/%)
 FUZZ      = $(FUZZ_C:%.c=build/fuzz/%)
@@ -162,7 +164,7 @@ build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/covera
 lint: | setup-lint ## clang-format and cppcheck
 	clang-format --dry-run -Werror $(LINT_C)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
-	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(CORE_INCLUDES) $(filter %.c,$(LINT_C))
+	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(CORE_INCLUDES) -Ibench $(filter %.c,$(LINT_C))
 
 format: | setup-lint ## let clang-format lay out the C sources
 	clang-format -i $(LINT_C)
@@ -193,11 +195,8 @@ bench-scale: build/ckv.so build/bench-load | setup-server setup-python ## densit
 bench-layout: build/bench-layout ## what each byte of a record in memory is for (N=10000000 DATA=file)
 	build/bench-layout $(or $(N),10000000) $(or $(DATA),$(DATA_DIR)/tweets.txt) | tee bench/results/layout.json
 
-build/bench-layout: build/release/bench/layout.o $(CORE_C:%.c=build/release/%.o)
+build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-
-build/bench-load: bench/load.c Makefile | setup-build
-	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -o $@ $<
 
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -220,10 +219,12 @@ endef
 
 REPORT = .venv/bin/python bench/report.py
 
-build/ckv-bench: $(BENCH_C:%.c=build/release/%.o)
+build/ckv-bench: $(BENCH_C:%.c=build/release/%.o) $(COMMON_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(BENCH_LIBS)
 
 $(BENCH_C:%.c=build/release/%.o): | setup-bench
+
+build/release/bench/%.o: INCLUDES += -Ibench
 
 # --- other servers --------------------------------------------------------------------------------
 
@@ -260,5 +261,5 @@ clean: ## remove what was built, keep what was downloaded (build/deps, build/ser
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) build/release/bench/layout.d
+-include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

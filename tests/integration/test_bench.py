@@ -13,7 +13,7 @@ from server import BINARY, MODULE, ROOT
 
 @pytest.fixture(scope="module", autouse=True)
 def programs():
-    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/bench-load"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["make", "-C", ROOT, "build/ckv-bench",], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture
