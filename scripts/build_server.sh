@@ -35,7 +35,7 @@ mkdir -p "$target"
 for program in server cli benchmark; do
     cp "$source/src/$package-$program" "$target/redis-$program"
 done
-ln -sfn "$source" "$target/source"
+ln -sfn "../src/${source##*/}" "$target/source"
 # The objects take more room than the server; the sources stay to be read.
 make -C "$source/src" distclean >/dev/null 2>&1 || true
 "$target/redis-server" --version

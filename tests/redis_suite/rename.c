@@ -59,11 +59,27 @@ static void note(RedisModuleCommandFilterCtx *filter, const char *name) {
             written, (RedisModuleString *)RedisModule_CommandFilterArgGet(filter, i), NULL);
 }
 
+/* ACL SETUSER u +get: may use CGET as well. */
+static void permit_renamed(RedisModuleCommandFilterCtx *filter) {
+    for (int i = 3; i < RedisModule_CommandFilterArgsCount(filter); i++) {
+        size_t length;
+        const char *rule =
+            RedisModule_StringPtrLen(RedisModule_CommandFilterArgGet(filter, i), &length);
+        if (length < 2 || (*rule != '+' && *rule != '-')) continue;
+        int found = find(rule + 1, length - 1);
+        if (found < 0) continue;
+        RedisModuleString *also =
+            RedisModule_CreateStringPrintf(NULL, "%cc%s", *rule, commands[found].name);
+        RedisModule_CommandFilterArgInsert(filter, ++i, also);
+    }
+}
+
 static void on_command(RedisModuleCommandFilterCtx *filter) {
     if (RedisModule_CommandFilterArgsCount(filter) < 2) return;
     size_t length;
     const char *name =
         RedisModule_StringPtrLen(RedisModule_CommandFilterArgGet(filter, 0), &length);
+    if (length == 3 && strncasecmp(name, "acl", 3) == 0) permit_renamed(filter);
     int found = find(name, length);
     if (found < 0) return;
 
