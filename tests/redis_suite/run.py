@@ -39,7 +39,6 @@ SERVERS = os.path.join(ROOT, "build", "servers")
 MODULE = os.path.join(ROOT, "build", "ckv.so")
 RENAME = os.path.join(ROOT, "build", "redis-suite", "rename.so")
 
-ATTEMPTS = 3
 STALLED_SECONDS = 240
 FILE_SECONDS = 2400
 AT_MOST = 0.02  # of all tests may be expected to fail in the transparent mode
@@ -325,12 +324,12 @@ def run_baseline(suite, name):
     return result
 
 
-def run_file(suite, mode, name, config, baseline, expected):
+def run_file(suite, options, name, baseline, expected):
     """The outcome with the module: {"bad": ..., "unsteady": ..., "tests": n}."""
     first, remaining = {}, None
     left_out = expected.hanging(name)
-    for _ in range(ATTEMPTS):
-        result = suite.run(mode, name, config, left_out)
+    for _ in range(options.attempts):
+        result = suite.run(options.mode, name, config_of(options.mode), left_out)
         found = {**bad(result, baseline), **{test: ["left out"] for test in left_out}}
         first = first or found
         remaining = found if remaining is None else {n: why for n, why in found.items() if n in remaining}
@@ -412,7 +411,7 @@ def run_all(options):
             with _lock:
                 baselines["files"][name] = result
                 save(os.path.join(suite.folder, "baseline.json"), baselines)
-        return run_file(suite, options.mode, name, config_of(options.mode), baselines["files"][name], expected)
+        return run_file(suite, options, name, baselines["files"][name], expected)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         futures = {pool.submit(one, name): name for name in names}
@@ -433,6 +432,7 @@ def main():
     parser.add_argument("--server", default="redis-7.0", help="a folder of build/servers")
     parser.add_argument("--mode", choices=["rename", "prefixes"], default="prefixes")
     parser.add_argument("--jobs", type=int, default=2, help="files at a time")
+    parser.add_argument("--attempts", type=int, default=3, help="runs of a file with new failures")
     parser.add_argument("files", nargs="*", metavar="FILE", help="as the suite names it: unit/type/string")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
