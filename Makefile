@@ -12,9 +12,14 @@ DATA_DIR     = ../shared/data
 FUZZ_SECONDS = 60
 SOAK_ARGS    =
 PYTEST_ARGS  =
+SUITE_SERVER = redis-7.0
+SUITE_MODE   = rename
+SUITE_FILES  =
+SUITE_JOBS   = 2
 
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
-SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie valkey-8.1=valkey/trixie valkey-9=valkey/sid
+SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
+          valkey-8.1=valkey/trixie valkey-9.1=valkey/sid
 
 export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE
 
@@ -38,7 +43,7 @@ CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
-            bench/*.c bench/*/*.[ch])
+            tests/redis_suite/*.c bench/*.c bench/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
@@ -58,8 +63,8 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale bench-layout bench bench-full servers test-servers clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite clean distclean \
+        setup-build setup-server setup-python setup-python3 setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -74,7 +79,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
@@ -249,6 +254,15 @@ test-servers: build/ckv.so servers | setup-python ## the integration tests on ea
 	    REDIS_SERVER=$(CURDIR)/build/servers/$${server%%=*}/redis-server \
 	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
 	done
+
+# The modes: rename (tests/redis_suite/rename.c gives ckv the string commands) and prefixes (ckv.prefixes "*").
+test-redis-suite: build/ckv.so build/redis-suite/rename.so | setup-python3 setup-tcl ## Redis' own tests, string commands answered by ckv (SUITE_SERVER= _MODE= _FILES= _JOBS=)
+	scripts/build_server.sh $(or $(filter $(SUITE_SERVER)=%,$(SERVERS)),$(error SUITE_SERVER=$(SUITE_SERVER) is none of $(SERVERS)))
+	$(PYTHON) tests/redis_suite/run.py --server $(SUITE_SERVER) --mode $(SUITE_MODE) --jobs $(SUITE_JOBS) $(SUITE_FILES)
+
+build/redis-suite/rename.so: tests/redis_suite/rename.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -shared $(INCLUDES) -o $@ $<
 
 # --- cleaning -------------------------------------------------------------------------------------
 
