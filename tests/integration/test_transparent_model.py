@@ -1,0 +1,90 @@
+"""The transparent mode against a plain server: whatever three clients do, no reply is another.
+
+CKV_MODEL_PROGRAMS=<n> runs n programs of each kind, CKV_MODEL_STEPS=<n> makes them that long. Every kind runs with
+the module on neither side as well: what differs then is a fault of these tests.
+"""
+
+import collections
+import os
+
+import pytest
+
+from server import Server
+from transparent_compare import Run, Side, check
+from transparent_programs import FAMILIES, Program, templates
+
+PROGRAMS = int(os.environ.get("CKV_MODEL_PROGRAMS", 2))
+STEPS = int(os.environ.get("CKV_MODEL_STEPS", 4000))
+
+ALWAYS = {"prefixes": 4, "dump": 10, "scan": 5, "random": 5, "expire": 3, "compare": 1}
+AOF = {"appendonly": "yes", "appendfsync": "no", "aof-use-rdb-preamble": "no"}
+
+
+@pytest.fixture(params=["plain", "prefixes"])
+def world(request, own_server):
+    """A factory of servers: with the module's prefixes, or to try the tests themselves without the module."""
+
+    def make(config=(), replica=False):
+        with_module = request.param == "prefixes"
+        ours = own_server(dict(config), module=with_module)
+        with ours.client() as r:
+            if with_module and not r.execute_command("CONFIG", "GET", "ckv.prefixes"):
+                pytest.skip("this module has no ckv.prefixes")
+        theirs = Side(own_server(dict(config), module=False))
+        second = None
+        if replica:
+            second = Side(own_server({"replicaof": f"127.0.0.1 {ours.port}"}, module=with_module))
+        ours = Side(ours)
+        return lambda **more: Run(ours, theirs, second, **more)
+
+    return make
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_three_clients(world, seed):
+    check(world(), Program(seed, STEPS, ALWAYS).steps)
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("config", [{}, AOF], ids=["rdb", "aof"])
+def test_restarts(world, seed, config):
+    events = {**ALWAYS, "restart": 1, "rewrite": 1 if config else 0}
+    check(world(config), Program(100 + seed, STEPS // 2, events).steps)
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_a_replica(world, seed):
+    check(world(replica=True), Program(200 + seed, STEPS // 2, {**ALWAYS, "replica": 2}).steps + [("replica",)])
+
+
+# --- the tests themselves ---
+
+
+def plain_run(own_server, **more):
+    ours, theirs = (Side(own_server(module=False)) for _ in range(2))
+    return lambda: Run(ours, theirs, **more)
+
+
+def test_every_command_comes_and_succeeds(own_server):
+    counts = collections.Counter()
+    run = plain_run(own_server, counts=counts)
+    run().program(Program(300, 12_000, ALWAYS).steps)
+    wanted = {words[0] for family in FAMILIES for words in templates(family)} | {"EVAL", "EXEC", "WATCH"}
+    known = [c for c in wanted if run().ours.server and counts[c.encode(), False] == 0]
+    with own_server(module=False).client() as r:
+        missing = [c for c, about in zip(known, r.execute_command("COMMAND", "INFO", *known)) if about]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("DEL", "c:str:1"), ("APPEND", "c:str:1", "x"), ("PERSIST", "c:list:1"), ("RPUSH", "c:list:2", "1"), ("SADD", "new", "1")],
+)
+def test_a_wrong_key_is_noticed_and_told_with_few_commands(own_server, wrong):
+    begin = [(0, b"SET", b"c:str:1", b"v"), (1, b"RPUSH", b"c:list:1", b"a"), (1, b"EXPIRE", b"c:list:1", b"10000")]
+    steps = Program(400, 400, {}).steps
+    program = [*steps[:-1], *begin, ("ours", *wrong), steps[-1]]
+    with pytest.raises(AssertionError) as failed:
+        check(plain_run(own_server), program)
+    told = str(failed.value).splitlines()
+    assert told[0] == "the servers differ after" and len(told) <= 7, told
