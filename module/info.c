@@ -21,7 +21,7 @@ static double ratio(double a, double b) {
 }
 
 static int gather(figure *f) {
-    maps_sum sum = maps_add_up(-1);
+    map_group sum = maps_totals();
     const map_totals *t = &sum.totals;
     const codecs *all = &ckv.shared.codecs;
     long long codec_bytes = (long long)codecs_bytes(all);

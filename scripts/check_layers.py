@@ -22,7 +22,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 # Not ours, and below everything; core has no business with it.
 FOREIGN = {"redismodule.h"}
 # Where each part of the tree finds what it includes, as the Makefile says, behind the file's own folder.
-SEARCHED = {"module/core/": ["module/core"], "module/": ["module", "module/core"], "bench/": ["module/core", "module"]}
+SEARCHED = {"module/core/": ["module/core"], "module/": ["module", "module/core"], "bench/": ["bench", "module/core", "module"]}
 
 
 def read_layers(path):

@@ -89,7 +89,6 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     ckv.stats.evicted += n;
     removals_announce(ctx, &evict.gone, REDISMODULE_NOTIFY_EVICTED, "evicted");
     map_home_drop_if_empty(ctx, s);
-    if (ckv.config.maxmemory > 0) maxmemory_records_used();
     return true;
 }
 
@@ -140,7 +139,6 @@ bool evict_near(void) {
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
-    if (ckv.config.maxmemory > 0) maxmemory_records_used();
     double bytes = maxmemory_excess(FREE_SLOWLY, evict.reserved);
     if (bytes <= 0 || !may_evict(ctx)) return false;
     weigh();

@@ -155,7 +155,7 @@ static bool sample_record(void *context, const uint8_t *key, size_t key_len, con
 }
 
 static void start_sampling(void) {
-    maps_sum sum = maps_add_up(-1);
+    map_group sum = maps_totals();
     uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
     job.sampling = true;
     job.data_bytes = raw;
@@ -283,14 +283,8 @@ static bool quiet(void) {
 }
 
 static bool due(void) {
-    static uint64_t look_again_us;
-    uint64_t start_us = clock_monotonic_us();
-    if (start_us < look_again_us) return false;
-    maps_sum sum = maps_add_up(-1);
+    map_group sum = maps_totals();
     uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
-    /* A node of a cluster may have 16384 maps: looking takes a hundredth of the time at most. */
-    uint64_t now_us = clock_monotonic_us();
-    look_again_us = now_us + 100 * (now_us - start_us);
     bool at_rest = quiet();
     if (raw < (uint64_t)ckv.config.train_after) return false;
     if (codecs_current_id(&ckv.shared.codecs) == CODEC_RAW) return true;
@@ -320,7 +314,7 @@ bool train_step(uint64_t deadline_us) {
 }
 
 int train_now(RedisModuleCtx *ctx) {
-    if (maps_add_up(-1).totals.records == 0)
+    if (maps_totals().totals.records == 0)
         return RedisModule_ReplyWithError(ctx, "ERR there are no records to train on");
     return waiting_add(ctx, &job.later);
 }

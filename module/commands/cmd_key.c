@@ -62,6 +62,6 @@ int cmd_cdbsize(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
     renamed_maps_find();
-    maps_sum sum = maps_add_up(RedisModule_GetSelectedDb(ctx));
+    map_group sum = maps_totals_of(RedisModule_GetSelectedDb(ctx));
     return RedisModule_ReplyWithLongLong(ctx, (long long)sum.totals.records);
 }

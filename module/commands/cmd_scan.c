@@ -230,7 +230,7 @@ int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
     listing l = {ctx, filter_all(ctx), 0, 1};
-    uint64_t records = maps_add_up(l.filter.db).totals.records;
+    uint64_t records = maps_totals_of(l.filter.db).totals.records;
     for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
         const keyed_map *s = map_of_record(l.filter.db, random_number() % records);
         if (!s) continue; /* it is in a map under a name that is not ours */

@@ -26,10 +26,11 @@ void maps_free(keyed_map *s) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* The maps of a database, by place. */
+/* The maps of a database, by place, and what those that are served hold. */
 typedef struct db_maps {
     keyed_map **at; /* NULL: none yet */
     size_t count;
+    map_group *served;
 } db_maps;
 
 static struct {
@@ -49,7 +50,10 @@ static db_maps *make_table(int db) {
         while (table.dbs <= db) table.db[table.dbs++] = (db_maps){0};
     }
     db_maps *d = &table.db[db];
-    if (!d->at) d->at = RedisModule_Calloc(ckv.places, sizeof *d->at);
+    if (!d->at) {
+        d->at = RedisModule_Calloc(ckv.places, sizeof *d->at);
+        d->served = RedisModule_Calloc(1, sizeof *d->served);
+    }
     return d;
 }
 
@@ -58,11 +62,20 @@ keyed_map *maps_at(int db, uint32_t place) {
     return at ? *at : NULL;
 }
 
-static bool *hidden; /* by place; NULL: none */
+static bool *hidden;     /* by place; NULL: none */
+static map_group others; /* what the listed maps hold that are not served */
+
+/* Counts a listed map where it belongs now. */
+static void join_group(keyed_map *s) {
+    map_leave(s->m);
+    map_join(s->m, maps_served(s) ? table.db[s->db].served : &others);
+}
 
 void maps_hide(uint32_t place, bool hide) {
     if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
     hidden[place] = hide;
+    for (int db = 0; db < table.dbs; db++)
+        if (maps_at(db, place)) join_group(maps_at(db, place));
 }
 
 bool maps_served(const keyed_map *s) {
@@ -92,6 +105,7 @@ void maps_list(keyed_map *s, int db, uint32_t place) {
         d->count += d->at[place] == NULL;
         d->at[place] = s;
     }
+    join_group(s);
     pthread_mutex_unlock(&lock);
 }
 
@@ -99,7 +113,7 @@ void maps_unlist(keyed_map *s) {
     pthread_mutex_lock(&lock);
     if (s->listed) {
         for (maps_cursor *c = cursors; c; c = c->next)
-            if (c->at == s) *c = (maps_cursor){s->next, 0, c->next};
+            if (c->at == s) *c = (maps_cursor){s->next, 0, c->pages_behind, c->next};
         keyed_map **at = table_at(s->db, s->place);
         if (at && *at == s) {
             *at = NULL;
@@ -109,6 +123,7 @@ void maps_unlist(keyed_map *s) {
         *(s->next ? &s->next->previous : &last) = s->previous;
         s->listed = false;
         listed--;
+        map_leave(s->m);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -148,10 +163,12 @@ void maps_cursor_register(maps_cursor *c) {
 void maps_cursor_start(maps_cursor *c) {
     c->at = first;
     c->bucket = 0;
+    c->pages_behind = 0;
 }
 
 bool maps_cursor_next(maps_cursor *c, keyed_map **s, uint32_t *bucket) {
     while (c->at && c->bucket >= c->at->m->buckets) {
+        c->pages_behind += c->at->m->totals.pages;
         c->at = c->at->next;
         c->bucket = 0;
     }
@@ -166,9 +183,8 @@ void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket) {
 }
 
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c) {
-    uint64_t pages = 0;
-    for (const keyed_map *s = c->at; s; s = s->next) pages += s->m->totals.pages;
-    return pages;
+    uint64_t pages = maps_totals().totals.pages;
+    return c->at && pages > c->pages_behind ? pages - c->pages_behind : 0;
 }
 
 bool maps_any_unlisted(void) {
@@ -179,21 +195,13 @@ bool maps_any(void) {
     return atomic_load(&alive) > 0;
 }
 
-maps_sum maps_add_up(int db) {
-    maps_sum sum = {0};
-    for (keyed_map *s = first; s; s = s->next) {
-        if (db >= 0 && (s->db != db || !maps_served(s))) continue;
-        const map_totals *t = &s->m->totals;
-        sum.totals.records += t->records;
-        sum.totals.expiring += t->expiring;
-        sum.totals.key_bytes += t->key_bytes;
-        sum.totals.value_bytes += t->value_bytes;
-        sum.totals.pages += t->pages;
-        sum.totals.page_bytes += t->page_bytes;
-        sum.totals.large += t->large;
-        sum.totals.large_bytes += t->large_bytes;
-        sum.maps++;
-        sum.buckets += s->m->buckets;
-    }
+map_group maps_totals_of(int db) {
+    return db < table.dbs && table.db[db].served ? *table.db[db].served : (map_group){0};
+}
+
+map_group maps_totals(void) {
+    map_group sum = others;
+    for (int db = 0; db < table.dbs; db++)
+        if (table.db[db].served) map_group_add(&sum, table.db[db].served);
     return sum;
 }

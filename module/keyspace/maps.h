@@ -53,6 +53,7 @@ void maps_swap_db(int a, int b);
 typedef struct maps_cursor {
     keyed_map *at; /* NULL: at the end */
     uint32_t bucket;
+    uint64_t pages_behind;
     struct maps_cursor *next;
 } maps_cursor;
 
@@ -63,7 +64,7 @@ void maps_cursor_start(maps_cursor *c);
 bool maps_cursor_next(maps_cursor *c, keyed_map **s, uint32_t *bucket);
 /* Comes by a bucket once more, if the cursor is still at its map. */
 void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket);
-/* Pages of the maps that a cursor has not come to yet. */
+/* Pages of the maps that a cursor has not come by yet, about. */
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 
 /* Whether there are maps that are not listed: values on their way to or from the keyspace. */
@@ -71,12 +72,8 @@ bool maps_any_unlisted(void);
 /* Whether there are maps at all. */
 bool maps_any(void);
 
-/* What the maps hold that serve the records of a database, or all maps (-1), and how many
- * they are. */
-typedef struct maps_sum {
-    map_totals totals;
-    uint64_t maps, buckets;
-} maps_sum;
-maps_sum maps_add_up(int db);
+/* What the maps hold that serve the records of a database; what all listed maps hold. At once. */
+map_group maps_totals_of(int db);
+map_group maps_totals(void);
 
 #endif

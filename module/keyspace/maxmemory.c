@@ -11,26 +11,20 @@
 /* What is kept free is at most so many bytes, and as if the limit were at least this. */
 #define FREE_MOST   (64.0 * (1 << 20))
 #define LIMIT_LEAST (32.0 * (1 << 20))
-/* What the records take is added up again when this share of the limit has been written. */
-#define REMEASURE(limit) ((uint64_t)(limit) / 2048)
 
 static maxmemory_settings settings;
 static uint8_t uses_of_write;
 static bool refuses;
-static uint64_t records_bytes, unmeasured, written;
+static uint64_t written;
 
 /* ---- how full memory is ---------------------------------------------------------------------- */
 
 uint64_t maxmemory_records_used(void) {
-    maps_sum sum = maps_add_up(-1);
-    unmeasured = 0;
-    records_bytes =
-        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
-    return records_bytes;
+    map_group sum = maps_totals();
+    return sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
 }
 
 void maxmemory_note_written(size_t bytes) {
-    unmeasured += bytes;
     written += bytes;
 }
 
@@ -43,11 +37,6 @@ static double server_used(void) {
     return (double)RedisModule_GetUsedMemoryRatio() * (double)settings.server_limit;
 }
 
-static double records_used(void) {
-    if (unmeasured > REMEASURE(ckv.config.maxmemory)) maxmemory_records_used();
-    return (double)records_bytes;
-}
-
 static double excess_of(double used, double limit, double free_share, size_t reserved) {
     double kept_free = fmin(free_share * fmax(limit, LIMIT_LEAST), FREE_MOST);
     return used + (double)reserved + kept_free - limit;
@@ -55,7 +44,8 @@ static double excess_of(double used, double limit, double free_share, size_t res
 
 double maxmemory_own_excess(double free_share, size_t reserved) {
     double own = (double)ckv.config.maxmemory;
-    return own > 0 ? excess_of(records_used(), own, free_share, reserved) : -DBL_MAX;
+    return own > 0 ? excess_of((double)maxmemory_records_used(), own, free_share, reserved)
+                   : -DBL_MAX;
 }
 
 double maxmemory_excess(double free_share, size_t reserved) {
@@ -66,7 +56,7 @@ double maxmemory_excess(double free_share, size_t reserved) {
 
 void maxmemory_decide(void) {
     double own = (double)ckv.config.maxmemory;
-    refuses = !settings.evicts && own > 0 && records_used() > own;
+    refuses = !settings.evicts && own > 0 && (double)maxmemory_records_used() > own;
 }
 
 bool maxmemory_refuses(void) {

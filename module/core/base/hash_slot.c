@@ -1,4 +1,4 @@
-/* hash_hash_slot.c: Redis Cluster's hash slots. See hash_slot.h. */
+/* hash_slot.c: Redis Cluster's hash slots. See hash_slot.h. */
 #include "base/hash_slot.h"
 
 #include <stdbool.h>

@@ -35,12 +35,14 @@ uint32_t codecs_add(codecs *all, codec *c) {
     for (uint32_t id = 1; id < CODECS_MAX; id++) {
         if (all->by_id[id]) continue;
         all->by_id[id] = c;
+        all->bytes += c->bytes;
         return id;
     }
     return CODECS_MAX;
 }
 
 void codecs_remove(codecs *all, uint8_t id) {
+    all->bytes -= all->by_id[id]->bytes;
     codec_free(all->mem, all->by_id[id]);
     all->by_id[id] = NULL;
 }
@@ -58,10 +60,7 @@ uint32_t codecs_count(const codecs *all) {
 }
 
 size_t codecs_bytes(const codecs *all) {
-    size_t bytes = 0;
-    for (uint32_t id = 1; id < CODECS_MAX; id++)
-        if (all->by_id[id]) bytes += all->by_id[id]->bytes;
-    return bytes;
+    return all->bytes;
 }
 
 bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,

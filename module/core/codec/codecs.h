@@ -16,6 +16,7 @@
 typedef struct codecs {
     const mem *mem;
     codec *by_id[CODECS_MAX];
+    size_t bytes; /* of all of them */
     uint8_t current;
     int zstd_level;
     /* Of the values written lately, fading: what they came to, and what was expected. */

@@ -93,6 +93,8 @@ void map_free(map *m);
 /* A map is in one group at most, whose sums follow every change of the map from then on. */
 void map_join(map *m, map_group *group);
 void map_leave(map *m);
+/* Adds what another group holds. */
+void map_group_add(map_group *g, const map_group *more);
 
 /* Memory of the whole map, bytes, as the allocator sees it. */
 size_t map_bytes(const map *m);

@@ -1,12 +1,22 @@
 /* map_group.c: what several maps hold together. See map.h. */
 #include "map/map_inside.h"
 
+#define TOTALS (sizeof(map_totals) / sizeof(uint64_t))
+
 /* Adds how much `now` is more than `before`, less than nothing as well. */
 static void add(map_group *g, const map_size *now, const map_size *before) {
     g->buckets += (uint64_t)now->buckets - before->buckets;
     const uint64_t *to = (const uint64_t *)&now->totals, *from = (const uint64_t *)&before->totals;
     uint64_t *sum = (uint64_t *)&g->totals;
-    for (size_t i = 0; i < sizeof g->totals / sizeof *sum; i++) sum[i] += to[i] - from[i];
+    for (size_t i = 0; i < TOTALS; i++) sum[i] += to[i] - from[i];
+}
+
+void map_group_add(map_group *g, const map_group *more) {
+    uint64_t *sum = (uint64_t *)&g->totals;
+    const uint64_t *from = (const uint64_t *)&more->totals;
+    for (size_t i = 0; i < TOTALS; i++) sum[i] += from[i];
+    g->maps += more->maps;
+    g->buckets += more->buckets;
 }
 
 void map_tell_group(const map *m, const map_size *before) {
