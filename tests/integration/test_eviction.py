@@ -207,19 +207,20 @@ def test_a_limit_lowered_at_run_time(r, limited):
 
 
 def test_a_setting_that_is_not_about_memory_evicts_nothing(r, limited):
-    """Saving a file changes rdbcompression, map by map. One read of the server's brings it nearer to the limit than it
-    keeps away by itself. Small replies follow, until no command has to make room for its own."""
-    limited("allkeys-lru", 2 * MB)
+    """Saving a file changes rdbcompression, map by map, and no record may go meanwhile. A string brings the server nearer
+    to the limit than it keeps away by itself. In a transaction, between whose commands nothing else makes room."""
+    limit = limited("allkeys-lru", 2 * MB)
     write(r, 0, 30_000)
-    pipe = r.pipeline(transaction=False)
+    pipe = r.pipeline(transaction=True)
     pipe.execute_command("SETRANGE", "native", 200_000, "x")
-    for _ in range(20):
-        pipe.execute_command("CDBSIZE")
-    pipe.config_set("rdbcompression", "no")
+    pipe.info("memory")
     pipe.execute_command("CDBSIZE")
-    pipe.config_set("rdbcompression", "yes")
-    *_, before, _, after, _ = pipe.execute()
-    assert after == before
+    for value in ("no", "yes"):
+        pipe.config_set("rdbcompression", value)
+        pipe.execute_command("CDBSIZE")
+    _, memory, before, _, after_one, _, after_both = pipe.execute()
+    assert memory["used_memory"] > limit - 32 * MB // 100, "there was no reason to evict"
+    assert before == after_one == after_both
 
 
 def test_no_eviction_while_paused(r, limited):

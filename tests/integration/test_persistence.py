@@ -185,19 +185,20 @@ def test_expiries_stay_exact_over_many_restarts(own_server):
 
 def test_bgsave_is_a_snapshot(own_server):
     """What is written while the child saves is not in the file."""
-    server = own_server({"ckv.train-after": "64kb", "rdb-key-save-delay": 300})
+    server = own_server({"ckv.train-after": "64kb", "rdb-key-save-delay": 3000})  # us for each of the maps: 3 s
     with server.client() as r:
         stored = load(r, texts(20_000))
         r.execute_command("CKV", "TRAIN")
         r.execute_command("BGSAVE")
         n = 0
-        while r.info("persistence")["rdb_bgsave_in_progress"]:
+        while n < 12 and r.info("persistence")["rdb_bgsave_in_progress"]:
             load(r, texts(500, seed=100 + n), first=n * 400)
             r.execute_command("CDEL", *[b"KEY:%d" % (n * 50 + i) for i in range(50)])
             if n % 10 == 5:
                 r.execute_command("CKV", "TRAIN")
             n += 1
         assert n > 3, "the save was over too soon to show anything"
+        wait_for(lambda: r.info("persistence")["rdb_bgsave_in_progress"] == 0, timeout=60, what="BGSAVE")
     server.kill()
     server.start()
     with server.client() as r:
