@@ -1,18 +1,20 @@
 """What servers are loaded with, the records of a file or of what every Debian machine has, and how: by build/ckv-bench,
 or, where only Python is there or commands are of another kind, by pipelines of our own."""
 
+import collections
+import contextlib
 import functools
+import itertools
 import json
 import os
-import select
-import socket
+import re
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-from server import ROOT, Failed
+from server import ROOT, Client, Failed
 
 BENCH = os.path.join(ROOT, "build", "ckv-bench")
 DEPTH = 50  # commands in a pipeline
@@ -105,22 +107,13 @@ def descriptions():
 
 
 def paragraphs(text):
-    """"package: description" of each paragraph, a long description's lines joined."""
+    """"package: description" of each paragraph, a long description's lines joined; each once."""
     found = {}
     for paragraph in text.split(b"\n\n"):
-        name = about = b""
-        inside = False
-        for line in paragraph.split(b"\n"):
-            if line.startswith(b"Package: "):
-                name = line[9:]
-            elif line.startswith(b"Description: ") or line.startswith(b"Description-en: "):
-                about, inside = line.split(b": ", 1)[1], True
-            elif inside and line.startswith(b" "):
-                about += b" " + line.strip()
-            else:
-                inside = False
-        if about:
-            found[name + b": " + about] = True
+        fields = {name.lower(): about for name, about in re.findall(rb"^(Package|Description)(?:-en)?: (.*(?:\n .*)*)", paragraph, re.M)}
+        if b"description" in fields:
+            about = b" ".join(line.strip() for line in fields[b"description"].split(b"\n"))
+            found[fields.get(b"package", b"") + b": " + about] = True
     return list(found)
 
 
@@ -146,63 +139,37 @@ def send(server, total, request, reply=b"+OK\r\n"):
     Returns seconds. Requests and replies are prepared before, so that only sending, waiting and comparing is timed."""
     answer = reply if callable(reply) else lambda i: reply
     seconds = 0.0
-    with Pipelines(server.port) as pipelines:
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.port)) for _ in range(CONNECTIONS)]
         for first in range(0, total, CHUNK):
             end = min(first + CHUNK, total)
             parts = [range(at, min(at + DEPTH, end)) for at in range(first, end, DEPTH)]
-            seconds += pipelines.run([(b"".join(map(request, part)), b"".join(map(answer, part))) for part in parts])
+            seconds += take_turns(clients, [(b"".join(map(request, part)), b"".join(map(answer, part))) for part in parts])
             progress.show(end, total)
     return seconds
 
 
-class Pipelines:
-    """Several connections, each with one pipeline under way, driven by one thread."""
+def take_turns(clients, pairs):
+    """Waits for one client's pipeline while those of the others are under way; returns seconds."""
+    began = time.perf_counter()
+    waiting = collections.deque()
+    for client, (requests, expected) in zip(itertools.cycle(clients), pairs):
+        if len(waiting) == len(clients):
+            expect(*waiting.popleft())
+        client.socket.sendall(requests)
+        waiting.append((client, expected))
+    while waiting:
+        expect(*waiting.popleft())
+    return time.perf_counter() - began
 
-    def __init__(self, port):
-        self.poller = select.epoll()
-        self.sockets = {}
-        for _ in range(CONNECTIONS):
-            s = socket.create_connection(("127.0.0.1", port))
-            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.sockets[s.fileno()] = s
-            self.poller.register(s.fileno(), select.EPOLLIN)
 
-    def run(self, pairs):
-        """Takes pairs (requests, the bytes that must come back), returns seconds."""
-        pairs = iter(pairs)
-        waiting = {}
-        began = time.perf_counter()
-        for fd in self.sockets:
-            self._next(fd, pairs, waiting)
-        while waiting:
-            for fd, _ in self.poller.poll():
-                expected, got = waiting[fd]
-                data = self.sockets[fd].recv(1 << 20)
-                if not data:
-                    raise Failed("the server closed the connection")
-                data = got + data if got else data
-                if data == expected:
-                    self._next(fd, pairs, waiting)
-                elif len(data) >= len(expected) or data[:1] == b"-" != expected[:1]:
-                    # Errors are shorter than what is expected, and nothing more would come.
-                    at = next((i for i, (a, b) in enumerate(zip(data, expected)) if a != b), len(expected))
-                    raise Failed(f"a reply differs from what was stored: {data[max(0, at - 80):at + 80]!r} instead of "
-                                 f"{expected[max(0, at - 80):at + 80]!r}")
-                else:
-                    waiting[fd] = expected, data
-        return time.perf_counter() - began
-
-    def _next(self, fd, pairs, waiting):
-        waiting.pop(fd, None)
-        for requests, expected in pairs:
-            self.sockets[fd].sendall(requests)
-            waiting[fd] = expected, b""
-            return
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.poller.close()
-        for s in self.sockets.values():
-            s.close()
+def expect(client, expected):
+    got = b""
+    while got != expected:
+        more = client.socket.recv(1 << 20)
+        got = got + more if got else more
+        # Errors are shorter than what is expected, and nothing more would come.
+        if not more or got[:1] == b"-" != expected[:1] or len(got) >= len(expected) and got != expected:
+            at = next((i for i, (a, b) in enumerate(zip(got, expected)) if a != b), len(got))
+            raise Failed(f"a reply differs from what was stored: {got[max(0, at - 80):at + 80]!r} instead of "
+                         f"{expected[max(0, at - 80):at + 80]!r}")

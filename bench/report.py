@@ -258,13 +258,18 @@ def pairs(part):
                  [[what, r["used_memory"], r["rss"]] for what, r in part["figures"].items()])
 
 
+def ratio(a, b):
+    """None of what was too short to be measured."""
+    return a / b if b else None
+
+
 def speed(part):
     rows = []
     for depth, verbs in part["figures"].items():
         for verb, m in verbs.items():
             native = verbs[verb.removeprefix("C")]
             rows.append([verb, depth, m["per_second"], m["cpu_us"], m["p999_ms"], m["per_second"] / native["per_second"],
-                         native["cpu_us"] / m["cpu_us"], m["p999_ms"] / native["p999_ms"]])
+                         ratio(native["cpu_us"], m["cpu_us"]), ratio(m["p999_ms"], native["p999_ms"])])
     return table({f"speed, {told(part)}": "", "pipeline": "", "requests/s": ",.0f", "CPU us": ".2f", "p99.9 ms": ".2f",
                   "ratio of requests/s": ".2f", "ratio of CPU": ".2f", "ratio of p99.9": ".2f"}, rows)
 

@@ -92,17 +92,8 @@ class Process:
         self.log_path = os.path.join(self.dir, "server.log")
         self.process = self.port = None
 
-    def start(self, timeout=3600):
+    def start(self, attempts=5, timeout=3600):
         """Returns the seconds until it answered, its data loaded."""
-        for attempt in range(5):
-            try:
-                return self._start(timeout)
-            except Failed as failed:
-                # Somebody else may have taken the port in between.
-                if attempt == 4 or "Address already in use" not in str(failed):
-                    raise
-
-    def _start(self, timeout):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
@@ -118,6 +109,9 @@ class Process:
             raise Failed(f"cannot start {line[0]}: {error}")
         while time.monotonic() - began < timeout:
             if self.process.poll() is not None:
+                # Somebody else may have taken the port in between.
+                if attempts > 1 and "Address already in use" in self.log():
+                    return self.start(attempts - 1)
                 raise Failed(f"{line[0]} ended at start:\n{self.log()[-3000:]}")
             try:
                 # A server that somebody else runs on this port is not ours.

@@ -39,7 +39,7 @@ typedef struct {
  */
 typedef struct Connection Connection;
 struct StoreKind {
-    const char *name;
+    const char *name, *write, *read; /* the latter two: commands of Redis */
     Connection *(*open)(const Options *options, const Records *records);
     void (*send)(Connection *c, int writes, const uint64_t *numbers, size_t count);
     void (*receive)(Connection *c, int writes, const uint64_t *numbers, size_t count);

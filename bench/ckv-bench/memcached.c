@@ -83,4 +83,4 @@ static void mc_receive(Connection *c, int writes, const uint64_t *numbers, size_
     free(value);
 }
 
-const StoreKind store_memcached = {"memcached", mc_open, mc_send, mc_receive, mc_close};
+const StoreKind store_memcached = {"memcached", NULL, NULL, mc_open, mc_send, mc_receive, mc_close};

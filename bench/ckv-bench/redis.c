@@ -31,62 +31,38 @@ static void redis_close(Connection *c) {
     free(c);
 }
 
-/* Key and value of a pair as the store takes them: `argv` gets what follows the command's name. */
-static int append(Connection *c, const char *name, const char **argv, size_t *lengths, int argc) {
-    argv[0] = name;
-    lengths[0] = strlen(name);
-    return redisAppendCommandArgv(c->redis, argc, argv, lengths) == REDIS_OK;
-}
-
-static void append_string(Connection *c, int writes, uint64_t number, const char *set,
-                          const char *get) {
+/* Puts the command for a record into the connection's buffer. The first characters of the key name
+ * the hash, the rest the field, where there are hashes. */
+static void append(Connection *c, int writes, uint64_t number) {
+    const Options *o = c->options;
     char key[KEY_SIZE];
-    const char *argv[5] = {NULL, key, NULL, "EX", c->ttl};
-    size_t lengths[5] = {0, record_key(key, c->options, number), 0, 2, strlen(c->ttl)};
+    const char *argv[6] = {writes ? o->kind->write : o->kind->read, key};
+    size_t length = record_key(key, o, number), lengths[6] = {strlen(argv[0]), length};
     int argc = 2;
+    if (o->kind == &store_hashes) {
+        lengths[1] = o->bucket ? (size_t)o->bucket : length - 3;
+        argv[2] = key + lengths[1];
+        lengths[2] = length - lengths[1];
+        argc = 3;
+    }
     if (writes) {
         Value value = encoder_encode(c->encoder, records_at(c->records, number));
-        argv[2] = value.bytes;
-        lengths[2] = value.length;
-        argc = c->options->ttl ? 5 : 3;
+        argv[argc] = value.bytes;
+        lengths[argc++] = value.length;
+        if (o->ttl) {
+            argv[argc] = "EX";
+            lengths[argc++] = 2;
+            argv[argc] = c->ttl;
+            lengths[argc++] = strlen(c->ttl);
+        }
     }
-    if (!append(c, writes ? set : get, argv, lengths, argc)) fail(1, "out of memory");
+    if (redisAppendCommandArgv(c->redis, argc, argv, lengths) != REDIS_OK) fail(1, "out of memory");
 }
 
-/* The first characters of the key name the hash, the rest the field. */
-static void append_field(Connection *c, int writes, uint64_t number) {
-    char key[KEY_SIZE];
-    size_t length = record_key(key, c->options, number);
-    size_t bucket = c->options->bucket ? (size_t)c->options->bucket : length - 3;
-    const char *argv[4] = {NULL, key, key + bucket, NULL};
-    size_t lengths[4] = {0, bucket, length - bucket, 0};
-    if (writes) {
-        Value value = encoder_encode(c->encoder, records_at(c->records, number));
-        argv[3] = value.bytes;
-        lengths[3] = value.length;
-    }
-    if (!append(c, writes ? "HSET" : "HGET", argv, lengths, writes ? 4 : 3))
-        fail(1, "out of memory");
-}
-
-static void flush(Connection *c) {
+static void redis_send(Connection *c, int writes, const uint64_t *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++) append(c, writes, numbers[i]);
     for (int done = 0; !done;)
         if (redisBufferWrite(c->redis, &done) != REDIS_OK) fail(1, "%s", c->redis->errstr);
-}
-
-static void strings_send(Connection *c, int writes, const uint64_t *numbers, size_t count) {
-    for (size_t i = 0; i < count; i++) append_string(c, writes, numbers[i], "SET", "GET");
-    flush(c);
-}
-
-static void ckv_send(Connection *c, int writes, const uint64_t *numbers, size_t count) {
-    for (size_t i = 0; i < count; i++) append_string(c, writes, numbers[i], "CSET", "CGET");
-    flush(c);
-}
-
-static void hashes_send(Connection *c, int writes, const uint64_t *numbers, size_t count) {
-    for (size_t i = 0; i < count; i++) append_field(c, writes, numbers[i]);
-    flush(c);
 }
 
 static void redis_receive(Connection *c, int writes, const uint64_t *numbers, size_t count) {
@@ -107,6 +83,9 @@ static void redis_receive(Connection *c, int writes, const uint64_t *numbers, si
     }
 }
 
-const StoreKind store_strings = {"strings", redis_open, strings_send, redis_receive, redis_close};
-const StoreKind store_hashes = {"hashes", redis_open, hashes_send, redis_receive, redis_close};
-const StoreKind store_ckv = {"ckv", redis_open, ckv_send, redis_receive, redis_close};
+#define STORE(name, write, read)                                                                   \
+    { name, write, read, redis_open, redis_send, redis_receive, redis_close }
+
+const StoreKind store_strings = STORE("strings", "SET", "GET");
+const StoreKind store_hashes = STORE("hashes", "HSET", "HGET");
+const StoreKind store_ckv = STORE("ckv", "CSET", "CGET");
