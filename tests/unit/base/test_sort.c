@@ -10,7 +10,7 @@ static bool before(const void *context, uint32_t a, uint32_t b) {
 }
 
 int main(void) {
-    uint32_t value[MOST], order[MOST];
+    uint32_t value[MOST] = {0}, order[MOST] = {0};
     for (uint32_t n = 0; n < MOST; n++) {
         for (uint32_t kinds = 1; kinds < 1000; kinds *= 5) {
             bool seen[MOST] = {false};
