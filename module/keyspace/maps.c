@@ -98,6 +98,10 @@ void maps_list(keyed_map *s, int db, uint32_t place) {
     s->next = NULL;
     *(last ? &last->next : &first) = s;
     last = s;
+    /* A cursor that has come to the end has not come by it: it may be where the map was unlisted.
+     */
+    for (maps_cursor *c = cursors; c; c = c->next)
+        if (!c->at) c->at = s, c->bucket = 0;
     s->listed = true;
     listed++;
     if (place != MAPS_NO_PLACE) {

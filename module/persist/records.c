@@ -71,7 +71,6 @@ void records_save(RedisModuleIO *io, map *m) {
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static bool put_record(map *m, const uint8_t *key, const record_head *head, int64_t now_ms) {
-    if (head->at_ms != EXPIRY_NEVER && head->at_ms - now_ms > EXPIRY_TTL_MAX_MS) return false;
     return map_store(m, key, head->key_len, key + head->key_len, head->value_len, head->at_ms,
                      now_ms);
 }

@@ -114,6 +114,27 @@ def test_a_map_that_was_renamed_is_not_lost(own_server):
         assert sum(r.execute_command("CGET", key) == value for key, value in stored.items()) == left
 
 
+def test_a_map_that_is_renamed_right_after_a_restart_keeps_its_dictionary(own_server):
+    """The pass after a restart frees what it meets in no map; renaming takes the map from where the pass has come to."""
+    server = own_server({"ckv.train-after": "64kb", "ckv.maps": "1"})
+    with server.client() as r:
+        stored = load(r, texts(1000))
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        (name,) = map_keys(r)
+        r.execute_command("RENAME", name, "aside")
+        load(r, texts(1000, seed=2), key=b"new:%d")
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        r.delete(name)
+    server.restart()
+    with server.client() as r:
+        r.execute_command("RENAME", "aside", name)
+        assert r.execute_command("CDBSIZE") == len(stored)
+        wait_for(lambda: info(r)["dictionaries"] == 1)
+        assert_stored(r, stored)
+
+
 def test_a_map_that_was_moved_is_found_by_the_timer(own_server):
     """Nobody asks for its records; they expire nevertheless, and INFO counts them."""
     with own_server().client() as r:

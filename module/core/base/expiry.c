@@ -49,6 +49,7 @@ static uint64_t ticks_of(uint16_t code, uint64_t base) {
 uint16_t expiry_code(int64_t at_ms, int64_t now_ms) {
     if (at_ms == EXPIRY_NEVER) return EXPIRY_NONE;
     if (at_ms <= now_ms) return EXPIRY_PAST;
+    if (at_ms > now_ms + EXPIRY_TTL_MAX_MS) at_ms = now_ms + EXPIRY_TTL_MAX_MS;
     return code_of(ticks_up(at_ms), expiry_ticks(now_ms));
 }
 
@@ -62,6 +63,14 @@ int64_t expiry_ms(uint16_t code, uint64_t base) {
     if (code == EXPIRY_NONE) return EXPIRY_NEVER;
     if (code == EXPIRY_PAST) return 0;
     return ms_up(ticks_of(code, base));
+}
+
+int64_t expiry_told_ms(uint16_t code, uint64_t base) {
+    if (code >= EXPIRY_PAST) return expiry_ms(code, base);
+    unsigned unit = code >> 12;
+    /* What code_of() rounded up past the codes that are taken may be two units earlier. */
+    uint64_t units = unit == UNITS - 1 && (code & COUNT_MASK) == 0 ? 3 : 1;
+    return ms_up(ticks_of(code, base) - (units << (2 * unit))) + 1;
 }
 
 int64_t expiry_kept_ms(int64_t at_ms, int64_t now_ms) {

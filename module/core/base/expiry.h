@@ -9,7 +9,12 @@
  * Time is counted in ticks of 1/512 s since 1970. A unit is 4^k ticks. The count is the
  * expiry time in that unit, rounded up, modulo 4096. A TTL takes the smallest unit whose
  * window of 4095 units holds it, so a record never expires early, and late by at most
- * 1/1024 of its TTL, or by 2 ms for a TTL under 8 s. Range: 2 ms to 272 years.
+ * 1/1024 of its TTL, or by 2 ms for a TTL under 8 s. Range: 2 ms to 272 years; what is further
+ * away is kept as the longest there is.
+ *
+ * So a code says that the time that was asked for lies within one unit. A record expires at the
+ * upper end of it, never early; who asks for its TTL is told the lower end, never more than was
+ * asked for.
  *
  * A code means something only next to a base time: the owner (a page) keeps one, no later
  * than the expiry of any code that it holds, and no live code lies further than 4095 of
@@ -25,22 +30,27 @@
 #define EXPIRY_PAST   0xfffe    /* has expired, some time before the base */
 #define EXPIRY_WINDOW 4095      /* units */
 #define EXPIRY_NEVER  INT64_MAX /* ms: what expiry_ms() returns for EXPIRY_NONE */
-/* The longest TTL, ms. One unit is lost to rounding, two codes are reserved. */
+/* The longest TTL, ms: a longer one is cut to it. One unit is lost to rounding, two codes are
+ * reserved. */
 #define EXPIRY_TTL_MAX_MS ((int64_t)((EXPIRY_WINDOW - 4) * (1LL << 30) / 512 * 1000))
 
 /* Ticks since 1970 of a time in ms, rounded down. */
 uint64_t expiry_ticks(int64_t ms);
 
 /* The code of an absolute time `at_ms` that is set at `now_ms`. EXPIRY_NEVER gives EXPIRY_NONE,
- * a time that is not after now EXPIRY_PAST. The caller keeps at_ms - now_ms <= EXPIRY_TTL_MAX_MS.
- */
+ * a time that is not after now EXPIRY_PAST. */
 uint16_t expiry_code(int64_t at_ms, int64_t now_ms);
 
 /* Whether a code that is right next to `base` means the same next to `other` (both in ticks). */
 bool expiry_fits(uint16_t code, uint64_t base, uint64_t other);
 
-/* The absolute time of a code, ms, rounded up. EXPIRY_NONE: EXPIRY_NEVER. EXPIRY_PAST: 0. */
+/* The absolute time at which a record of this code expires, ms. EXPIRY_NONE: EXPIRY_NEVER.
+ * EXPIRY_PAST: 0. */
 int64_t expiry_ms(uint16_t code, uint64_t base);
+
+/* What may be told: no later than any time that gets this code when it is asked for, and at most
+ * one unit earlier (three for one code of the largest unit). */
+int64_t expiry_told_ms(uint16_t code, uint64_t base);
 
 /* The time that a record with this expiry really expires. Whoever sets that time later, elsewhere,
  * sets the same: it is what replicas and files are told. A past time stays as it is. */

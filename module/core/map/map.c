@@ -3,12 +3,14 @@
 
 #include <string.h>
 
-/* Counts a record out whose raw value has `value_len` bytes, CODEC_NO_ROOM if nobody can tell. */
+/* Counts a record out whose raw value has `value_len` bytes, CODEC_NO_ROOM if nobody can tell. What
+ * is left of the raw bytes is a file's word where the map comes from one: it may be too little. */
 static void count_out(map *m, size_t key_len, size_t value_len, const map_pos *pos) {
     m->totals.records--;
     m->totals.expiring -= page_code(pos->p, pos->slot) != EXPIRY_NONE;
-    m->totals.key_bytes -= key_len;
-    m->totals.value_bytes -= value_len == CODEC_NO_ROOM ? 0 : value_len;
+    m->totals.key_bytes -= map_at_most(key_len, m->totals.key_bytes);
+    if (value_len != CODEC_NO_ROOM)
+        m->totals.value_bytes -= map_at_most(value_len, m->totals.value_bytes);
 }
 
 /* The raw length of a record's value that is about to be replaced by another. Mostly that takes

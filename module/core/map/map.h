@@ -112,8 +112,10 @@ const uint8_t *map_value(map *m, const map_pos *pos, size_t *len);
 /* Its length alone. */
 size_t map_value_len(map *m, const map_pos *pos);
 
-/* The record's expiry time in ms: EXPIRY_NEVER if it has none. */
+/* When the record expires, in ms: EXPIRY_NEVER if it never does. */
 int64_t map_expiry_ms(const map_pos *pos);
+/* The same as it may be told to who asks: never later than was asked for (expiry.h). */
+int64_t map_expiry_told_ms(const map_pos *pos);
 /* The same as a code relative to `base`, for writing the record again. */
 uint16_t map_expiry_code(const map_pos *pos, uint64_t base);
 

@@ -114,6 +114,10 @@ int64_t map_expiry_ms(const map_pos *pos) {
     return expiry_ms(page_code(pos->p, pos->slot), page_base(pos->p));
 }
 
+int64_t map_expiry_told_ms(const map_pos *pos) {
+    return expiry_told_ms(page_code(pos->p, pos->slot), page_base(pos->p));
+}
+
 uint16_t map_expiry_code(const map_pos *pos, uint64_t base) {
     return expiry_rebase(page_code(pos->p, pos->slot), page_base(pos->p), base);
 }

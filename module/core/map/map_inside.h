@@ -23,6 +23,10 @@ static inline uint32_t map_index(uint64_t hash, uint32_t buckets) {
     return index < buckets ? index : (uint32_t)hash & (top - 1);
 }
 
+static inline uint64_t map_at_most(uint64_t n, uint64_t most) {
+    return n < most ? n : most;
+}
+
 /* ---- map_find.c ------------------------------------------------------------------------------ */
 
 /* The key as a codec encodes it. */

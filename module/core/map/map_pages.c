@@ -187,8 +187,9 @@ bool map_each_large(map *m, uint32_t index, map_large_visitor *each, void *conte
     for (uint32_t i = 0; i < n; i++) {
         large *l;
         for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);) {
+            const large *before = l;
             bool more = each(context, &l);
-            page_set_large(&at, l);
+            if (l != before) page_set_large(&at, l); /* a saving child copies what it writes to */
             if (!more) return false;
         }
     }

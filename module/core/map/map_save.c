@@ -20,8 +20,9 @@ map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]) {
 }
 
 void map_load_end(map *m, const uint64_t head[MAP_HEAD]) {
-    m->totals.key_bytes = head[3];
-    m->totals.value_bytes = head[4];
+    const map_totals *t = &m->totals;
+    m->totals.key_bytes = map_at_most(head[3], t->records * MAP_KEY_MAX + t->large_bytes);
+    m->totals.value_bytes = map_at_most(head[4], t->records * CODEC_ZSTD_MAX + t->large_bytes);
 }
 
 /* ---- buckets --------------------------------------------------------------------------------- */

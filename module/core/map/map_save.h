@@ -21,7 +21,8 @@
 
 void map_save_head(const map *m, uint64_t head[MAP_HEAD]);
 /* A map without records, to which all of head[2] buckets are to be loaded, and then
- * map_load_end(). NULL: damaged or out of memory. */
+ * map_load_end(), which believes the raw bytes as far as the records may have them: to count them
+ * would take decoding all. NULL: damaged or out of memory. */
 map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]);
 void map_load_end(map *m, const uint64_t head[MAP_HEAD]);
 

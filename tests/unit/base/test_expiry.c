@@ -9,6 +9,9 @@ static void check(int64_t now, int64_t ttl) {
     CHECK(code != EXPIRY_NONE);
     CHECK(late >= 0);
     CHECK(late <= 2 + ttl / 1000);
+    int64_t told = expiry_told_ms(code, base);
+    CHECK(told <= now + ttl);
+    CHECK(told >= now + ttl - 3 - ttl / 1000 || code == 0xf000); /* which stands for three counts */
 }
 
 static void random_ttls(void) {
@@ -63,10 +66,38 @@ static void kept_times(void) {
     CHECK(expiry_kept_ms(EXPIRY_NEVER, 5) == EXPIRY_NEVER);
 }
 
+/* The unit of years, where two counts are taken and a third stands for their times as well. */
+static void told_of_long_ones(void) {
+    for (int64_t years = 70; years < 272; years++) {
+        for (int i = 0; i < 500; i++) {
+            int64_t now = 1700000000000 + (int64_t)(test_random() % (1ULL << 43));
+            int64_t at = now + years * 31536000000 + (int64_t)(test_random() % 31536000000ULL);
+            if (at - now > EXPIRY_TTL_MAX_MS) continue;
+            uint16_t code = expiry_code(at, now);
+            CHECK(expiry_told_ms(code, expiry_ticks(now)) <= at);
+            CHECK(expiry_ms(code, expiry_ticks(now)) >= at);
+        }
+    }
+}
+
+/* Longer than the longest is the longest. */
+static void too_long(void) {
+    const int64_t now = 1700000000000, far[] = {1000LL << 40, INT64_MAX / 2, INT64_MAX - 1};
+    uint16_t longest = expiry_code(now + EXPIRY_TTL_MAX_MS, now);
+    for (int i = 0; i < 3; i++) {
+        CHECK(expiry_code(far[i], now) == longest);
+        int64_t kept = expiry_kept_ms(far[i], now);
+        CHECK(kept >= now + EXPIRY_TTL_MAX_MS && expiry_kept_ms(kept, now + 1000) == kept);
+    }
+    CHECK(expiry_code(INT64_MIN, now) == EXPIRY_PAST);
+    CHECK(expiry_kept_ms(INT64_MIN, now) == INT64_MIN);
+}
+
 static void special_codes(void) {
     CHECK(expiry_code(EXPIRY_NEVER, 5) == EXPIRY_NONE);
     CHECK(expiry_code(5, 5) == EXPIRY_PAST);
     CHECK(expiry_ms(EXPIRY_NONE, 77) == EXPIRY_NEVER);
+    CHECK(expiry_told_ms(EXPIRY_NONE, 77) == EXPIRY_NEVER && expiry_told_ms(EXPIRY_PAST, 77) == 0);
     CHECK(expiry_rebase(EXPIRY_PAST, 10, 5) == EXPIRY_PAST);
     CHECK(expiry_fits(EXPIRY_NONE, 1, 2));
     uint64_t base = expiry_ticks(1700000000000);
@@ -80,6 +111,8 @@ int main(void) {
     rebases();
     clock_back();
     kept_times();
+    told_of_long_ones();
+    too_long();
     special_codes();
     return test_report("expiry");
 }
