@@ -52,7 +52,8 @@ NOT_REACHED = ["not reached"]
 STATUS = re.compile(r"^\[(ok|err|skip|ignore|exception|TIMEOUT|ready|testing|\d+/\d+ done)\]: (.*)$")
 FAILED_IN = re.compile(r"^(.*) in tests/\S+\.tcl$")
 TOOK = re.compile(r" \(\d+ ms\)$")
-CRASH = re.compile(r"=== (?:REDIS|VALKEY) BUG REPORT START|ERROR: (?:Address|Leak)Sanitizer|runtime error:")
+CRASH = re.compile(r"crashed by signal|ASSERTION FAILED|ERROR: (?:Address|Leak)Sanitizer|runtime error:")
+SENT = re.compile(r"Killed by PID:")  # the signal: the suite does so to a server that does not end
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -243,11 +244,12 @@ def parse(text):
 
 
 def crashes(tree):
-    """How many servers wrote a crash report."""
+    """How many crash reports the servers wrote."""
     count = 0
     for path in glob.glob(os.path.join(tree, "tests", "tmp", "*", "std*")):
         with open(path, encoding="utf-8", errors="replace") as f:
-            count += sum(1 for line in f if CRASH.search(line))
+            text = f.read()
+        count += len(CRASH.findall(text)) - len(SENT.findall(text))
     return count
 
 
@@ -420,10 +422,10 @@ def run_all(options):
                 name = futures[future]
                 outcomes[name] = future.result()
                 new += report(name, outcomes[name], expected)
+                save(os.path.join(suite.folder, f"{options.mode}.json"), outcomes)
         finally:
             stop_all()
             pool.shutdown(cancel_futures=True)
-    save(os.path.join(suite.folder, f"{options.mode}.json"), outcomes)
     return summary(options.mode, outcomes, expected, new)
 
 
