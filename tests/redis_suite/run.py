@@ -4,8 +4,9 @@
 
 The suite is the one in the sources of build/servers/<server> (all of its files, if none are named). Each file runs by
 itself in a tree of its own under build/redis-suite/<server>/, twice: without the module (the baseline, kept in
-baseline.json until the server is built anew) and with it, in one of two modes:
+baseline.json until the server is built anew) and with it, in one of these modes:
 
+without   not with it: nothing but the baseline
 rename    rename.so loads the module and renames SET to CSET and so on: a means to try ckv's commands on their own
 prefixes  the module alone, with ckv.prefixes "*": the transparent mode
 
@@ -133,26 +134,14 @@ class Ports:
 class Suite:
     """The suite of one server, and the trees its files run in."""
 
-    def __init__(self, server, mode):
+    def __init__(self, server):
         self.source = os.path.realpath(os.path.join(SERVERS, server, "source"))
         self.binary = os.path.join(SERVERS, server, "redis-server")
         if not os.path.exists(os.path.join(self.source, "runtest")):
             raise SystemExit(f"redis-suite: no server '{server}' with its sources; scripts/build_server.sh builds it")
         self.folder = os.path.join(ROOT, "build", "redis-suite", server)
-        self.tests = os.path.join(self.folder, "tests")
         self.programs = os.path.join(self.folder, "src")
-        self._copy_tests(mode)
         self._link_programs(server)
-
-    def _copy_tests(self, mode):
-        shutil.rmtree(self.tests, ignore_errors=True)
-        shutil.copytree(os.path.join(self.source, "tests"), self.tests, symlinks=True)
-        if mode == "rename":
-            # Read when all procedures of the suite are there, and before it starts.
-            with open(f"{self.tests}/test_helper.tcl", encoding="utf-8") as f:
-                helper = f.read()
-            with open(f"{self.tests}/test_helper.tcl", "w", encoding="utf-8") as f:
-                f.write(helper.replace("\nif {$::client} {", f"\nsource {HERE}/rename.tcl\nif {{$::client}} {{", 1))
 
     def _link_programs(self, server):
         shutil.rmtree(self.programs, ignore_errors=True)
@@ -164,8 +153,9 @@ class Suite:
                 os.symlink(self.binary, f"{self.programs}/{name}-{program}")
 
     def files(self):
-        listed = subprocess.run(["./runtest", "--list-tests"], cwd=self.source, capture_output=True, text=True,
-                                check=True)
+        tree = self.tree("list", "all")
+        listed = subprocess.run(["./runtest", "--list-tests"], cwd=tree, capture_output=True, text=True, check=True)
+        shutil.rmtree(tree)
         return listed.stdout.split()
 
     def identity(self):
@@ -173,15 +163,15 @@ class Suite:
         return [of.st_size, of.st_mtime_ns]
 
     def tree(self, label, name):
-        """A new tree of links, with a folder of its own for what the servers write."""
+        """A new copy of the tests, beside links to the programs."""
         tree = os.path.join(self.folder, label, name.replace("/", "."))
         shutil.rmtree(tree, ignore_errors=True)
-        os.makedirs(os.path.join(tree, "tests", "tmp"))
+        shutil.copytree(os.path.join(self.source, "tests"), os.path.join(tree, "tests"), symlinks=True)
+        os.makedirs(os.path.join(tree, "tests", "tmp"), exist_ok=True)
         os.symlink(self.programs, os.path.join(tree, "src"))
         os.symlink(os.path.join(self.source, "runtest"), os.path.join(tree, "runtest"))
-        for entry in os.listdir(self.tests):
-            if entry != "tmp":
-                os.symlink(os.path.join(self.tests, entry), os.path.join(tree, "tests", entry))
+        if label == "rename":
+            name_as_sent(os.path.join(tree, "tests", "test_helper.tcl"))
         return tree
 
     def run(self, label, name, config, left_out=()):
@@ -204,9 +194,24 @@ class Suite:
         if not in_time:
             result["ended"] = f"not done after {FILE_SECONDS} s"
         result["crashes"] = crashes(tree)
-        if not result["failed"] and not result["ended"] and not result["crashes"]:
-            shutil.rmtree(os.path.join(tree, "tests"))
+        remove_tests(tree, keep_logs=result["failed"] or result["ended"] or result["crashes"])
         return result
+
+
+def name_as_sent(helper):
+    """rename.tcl is read when all procedures of the suite are there, and before it starts."""
+    with open(helper, encoding="utf-8") as f:
+        text = f.read()
+    with open(helper, "w", encoding="utf-8") as f:
+        f.write(text.replace("\nif {$::client} {", f"\nsource {HERE}/rename.tcl\nif {{$::client}} {{", 1))
+
+
+def remove_tests(tree, keep_logs):
+    for entry in os.scandir(os.path.join(tree, "tests")):
+        if entry.name != "tmp":
+            shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+        elif not keep_logs:
+            shutil.rmtree(entry.path)
 
 
 def parse(text):
@@ -269,8 +274,8 @@ def bad(result, baseline):
         found["(a server crashed)"] = [f"{result['crashes']} crash reports"]
     if result["ended"] and not baseline["ended"]:
         found[OUTSIDE] = [result["ended"], *found.get(OUTSIDE, [])]
-    if baseline["failed"].get(OUTSIDE) and result["failed"].get(OUTSIDE):
-        found.pop(OUTSIDE)
+    if OUTSIDE in baseline["failed"]:
+        found.pop(OUTSIDE, None)
     return found
 
 
@@ -329,6 +334,12 @@ def run_baseline(suite, name):
 def run_file(suite, options, name, baseline, expected):
     """The outcome with the module: {"bad": ..., "unsteady": ..., "tests": n}."""
     first, remaining = {}, None
+    outcome = {"bad": {}, "unsteady": {}, "tests": len(baseline["passed"]) + len(baseline["failed"]),
+               "skipped": len(baseline["skipped"]), "baseline_failed": sorted(baseline["failed"])}
+    if baseline["ended"] and not baseline["passed"]:
+        return {**outcome, "bad": {OUTSIDE: ["nothing runs without the module either", baseline["ended"]]}}
+    if options.mode == "without":
+        return outcome
     left_out = expected.hanging(name)
     for _ in range(options.attempts):
         result = suite.run(options.mode, name, config_of(options.mode), left_out)
@@ -341,8 +352,7 @@ def run_file(suite, options, name, baseline, expected):
             break
     unsteady = {n: why for n, why in first.items() if n not in remaining}
     tests = len({*result["passed"], *result["failed"], *baseline["passed"], *baseline["failed"]})
-    return {"bad": remaining, "unsteady": unsteady, "tests": tests, "skipped": len(result["skipped"]),
-            "baseline_failed": sorted(baseline["failed"])}
+    return {**outcome, "bad": remaining, "unsteady": unsteady, "tests": tests, "skipped": len(result["skipped"])}
 
 
 def cached_baselines(suite):
@@ -380,7 +390,7 @@ def report(name, outcome, expected):
     for test, why in new.items():
         print(f"    NEW  {test}")
         for line in why[:6]:
-            print(f"         {line[:200]}")
+            print("        ", "".join(c if c.isprintable() else "?" for c in line[:200]))
     for test in outcome["unsteady"]:
         print(f"    not each time  {test}")
     return count
@@ -400,7 +410,7 @@ def summary(mode, outcomes, expected, new):
 
 
 def run_all(options):
-    suite = Suite(options.server, options.mode)
+    suite = Suite(options.server)
     names = options.files or suite.files()
     lists = ["expected.txt"] + (["expected-rename.txt"] if options.mode == "rename" else [])
     expected = Expected([os.path.join(HERE, name) for name in lists], options.server)
@@ -432,7 +442,7 @@ def run_all(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--server", default="redis-7.0", help="a folder of build/servers")
-    parser.add_argument("--mode", choices=["rename", "prefixes"], default="prefixes")
+    parser.add_argument("--mode", choices=["without", "rename", "prefixes"], default="prefixes")
     parser.add_argument("--jobs", type=int, default=2, help="files at a time")
     parser.add_argument("--attempts", type=int, default=3, help="runs of a file with new failures")
     parser.add_argument("files", nargs="*", metavar="FILE", help="as the suite names it: unit/type/string")
