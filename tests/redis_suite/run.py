@@ -312,8 +312,10 @@ class Expected:
     def left_out(self, name):
         return [e["test"] for e in self.entries if like(e["file"], name) and e["reason"].startswith("left out:")]
 
-    def unused(self, names):
-        return [e for e in self.entries if not e["used"] and any(like(e["file"], name) for name in names)]
+    def unused(self, tests):
+        """Of the entries for these (file, test), those that nothing needed."""
+        return [e for e in self.entries
+                if not e["used"] and any(like(e["file"], name) and like(e["test"], test) for name, test in tests)]
 
 
 def like(pattern, text):
@@ -399,12 +401,12 @@ def report(name, outcome, expected):
     return count
 
 
-def summary(mode, outcomes, expected, new):
+def summary(mode, outcomes, baselines, expected, new):
     tests = sum(o["tests"] for o in outcomes.values())
     known = sum(len(o["bad"]) for o in outcomes.values()) - new
     share = known / max(tests, 1)
     print(f"{len(outcomes)} files, {tests} tests: {new} new failures, {known} expected ({share:.1%})")
-    for entry in expected.unused(outcomes):
+    for entry in expected.unused([(name, test) for name in outcomes for test in baselines["files"][name]["passed"]]):
         print(f"{entry['place']}: no longer fails: {entry['file']} | {entry['test']}")
     if mode == "prefixes" and share > AT_MOST:
         print(f"more than {AT_MOST:.0%} of the tests are expected to fail")
@@ -439,7 +441,7 @@ def run_all(options):
         finally:
             stop_all()
             pool.shutdown(cancel_futures=True)
-    return summary(options.mode, outcomes, expected, new)
+    return summary(options.mode, outcomes, baselines, expected, new)
 
 
 def main():
