@@ -22,6 +22,7 @@ begins with "left out:" does that to the test, named in full: one that hangs or 
 import argparse
 import concurrent.futures
 import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -33,6 +34,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -52,6 +54,7 @@ OUTSIDE = "(outside of the tests)"
 NOT_REACHED = ["not reached"]
 STATUS = re.compile(r"^\[(ok|err|skip|ignore|exception|TIMEOUT|ready|testing|\d+/\d+ done)\]: (.*)$")
 FAILED_IN = re.compile(r"^(.*) in tests/\S+\.tcl$")
+READY = "eady to accept"
 TOOK = re.compile(r" \(\d+ ms\)$")
 CRASH = re.compile(r"crashed by signal|ASSERTION FAILED|ERROR: (?:Address|Leak)Sanitizer|runtime error:")
 SENT = re.compile(r"Killed by PID:")  # the signal: the suite does so to a server that does not end
@@ -82,8 +85,8 @@ def kill_group(process):
         pass
 
 
-def run_to_end(command, cwd, output, seconds):
-    """Runs a command and all it starts, in a group of its own; True if it ended in time."""
+def start(command, cwd, output):
+    """Starts a command in a group of its own, which stop() ends with all that it started."""
     with open(output, "wb") as out, _lock:
         if _stopping:
             raise SystemExit(1)
@@ -91,20 +94,27 @@ def run_to_end(command, cwd, output, seconds):
                                    env={**os.environ, "TERM": "dumb"}, start_new_session=True,
                                    preexec_fn=_die_with_parent)
         _running.add(process)
-    ended = threading.Event()
+    return process
+
+
+def stop(process):
+    kill_group(process)
+    with _lock:
+        process.wait()
+        _running.discard(process)
+
+
+def run_to_end(command, cwd, output, seconds):
+    """True if it ended in time."""
+    process = start(command, cwd, output)
     timer = threading.Timer(seconds, lambda: kill_group(process))
     timer.start()
     try:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        ended.set()
-        in_time = timer.is_alive()
+        return timer.is_alive()
     finally:
         timer.cancel()
-        kill_group(process)
-        with _lock:
-            process.wait()
-            _running.discard(process)
-    return in_time
+        stop(process)
 
 
 def stop_all():
@@ -165,6 +175,35 @@ class Suite:
     def identity(self):
         of = os.stat(os.path.realpath(self.binary))
         return [of.st_size, of.st_mtime_ns]
+
+    def lock(self):
+        """Two runs would write into the same trees."""
+        self.locked = open(os.path.join(self.folder, "lock"), "w")
+        try:
+            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SystemExit(f"redis-suite: {self.folder} is in use by another run") from None
+
+    def try_config(self, config):
+        """Ends the run if no server starts with these lines: the suite would wait two minutes for each of its own."""
+        folder = os.path.join(self.folder, "try")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        with open(os.path.join(folder, "conf"), "w", encoding="utf-8") as f:
+            f.write("port 0\nunixsocket socket\n")
+            f.writelines(" ".join(line) + "\n" for line in config)
+        log = os.path.join(folder, "log")
+        process = start([self.binary, "conf"], folder, log)
+        text = ""
+        try:
+            while READY not in text and process.poll() is None:
+                time.sleep(0.05)
+                with open(log, encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+        finally:
+            stop(process)
+        if READY not in text:
+            raise SystemExit(f"redis-suite: the server does not start with {config}\n{text[-500:]}")
 
     def tree(self, label, name):
         """A new copy of the tests, beside links to the programs."""
@@ -419,6 +458,9 @@ def run_all(options):
     names = options.files or (OF_STRINGS if options.mode == "rename" else suite.files())
     lists = ["expected.txt"] + (["expected-rename.txt"] if options.mode == "rename" else [])
     expected = Expected([os.path.join(HERE, name) for name in lists], options.server)
+    suite.lock()
+    if options.mode != "without":
+        suite.try_config(config_of(options.mode))
     baselines = cached_baselines(suite)
     outcomes, new = {}, 0
 
