@@ -4,8 +4,9 @@
 
 The suite is the one in the sources of build/servers/<server> (all of its files, if none are named). Each file runs by
 itself in a tree of its own under build/redis-suite/<server>/, twice: without the module (the baseline, kept in
-baseline.json until the server is built anew) and with it, in one of two modes:
+baseline.json until the server is built anew) and with it, in one of these modes:
 
+without   not with it: nothing but the baseline
 rename    rename.so loads the module and renames SET to CSET and so on: a means to try ckv's commands on their own
 prefixes  the module alone, with ckv.prefixes "*": the transparent mode
 
@@ -16,11 +17,12 @@ expected.txt does not know fails the run. A line of that file is
     <servers> | <file> | <test> | <reason>
 
 where '*' stands for any text in the first three; expected-rename.txt is read as well in that mode. A reason that
-begins with "hangs:" leaves the test out, which has to be named in full."""
+begins with "left out:" does that to the test, named in full: one that hangs or takes others with it."""
 
 import argparse
 import concurrent.futures
 import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -32,6 +34,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -51,8 +54,14 @@ OUTSIDE = "(outside of the tests)"
 NOT_REACHED = ["not reached"]
 STATUS = re.compile(r"^\[(ok|err|skip|ignore|exception|TIMEOUT|ready|testing|\d+/\d+ done)\]: (.*)$")
 FAILED_IN = re.compile(r"^(.*) in tests/\S+\.tcl$")
+READY = "eady to accept"
 TOOK = re.compile(r" \(\d+ ms\)$")
-CRASH = re.compile(r"=== (?:REDIS|VALKEY) BUG REPORT START|ERROR: (?:Address|Leak)Sanitizer|runtime error:")
+CRASH = re.compile(r"crashed by signal|ASSERTION FAILED|ERROR: (?:Address|Leak)Sanitizer|runtime error:")
+SENT = re.compile(r"Killed by PID:")  # the signal: the suite does so to a server that does not end
+
+# What the mode rename is of use for, if no files are named.
+OF_STRINGS = ["unit/type/string", "unit/type/incr", "unit/expire", "unit/keyspace", "unit/multi", "unit/scan",
+              "unit/tracking", "unit/pubsub", "unit/acl", "unit/acl-v2", "unit/maxmemory"]
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -76,8 +85,8 @@ def kill_group(process):
         pass
 
 
-def run_to_end(command, cwd, output, seconds):
-    """Runs a command and all it starts, in a group of its own; True if it ended in time."""
+def start(command, cwd, output):
+    """Starts a command in a group of its own, which stop() ends with all that it started."""
     with open(output, "wb") as out, _lock:
         if _stopping:
             raise SystemExit(1)
@@ -85,20 +94,27 @@ def run_to_end(command, cwd, output, seconds):
                                    env={**os.environ, "TERM": "dumb"}, start_new_session=True,
                                    preexec_fn=_die_with_parent)
         _running.add(process)
-    ended = threading.Event()
+    return process
+
+
+def stop(process):
+    kill_group(process)
+    with _lock:
+        process.wait()
+        _running.discard(process)
+
+
+def run_to_end(command, cwd, output, seconds):
+    """True if it ended in time."""
+    process = start(command, cwd, output)
     timer = threading.Timer(seconds, lambda: kill_group(process))
     timer.start()
     try:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        ended.set()
-        in_time = timer.is_alive()
+        return timer.is_alive()
     finally:
         timer.cancel()
-        kill_group(process)
-        with _lock:
-            process.wait()
-            _running.discard(process)
-    return in_time
+        stop(process)
 
 
 def stop_all():
@@ -132,26 +148,14 @@ class Ports:
 class Suite:
     """The suite of one server, and the trees its files run in."""
 
-    def __init__(self, server, mode):
+    def __init__(self, server):
         self.source = os.path.realpath(os.path.join(SERVERS, server, "source"))
         self.binary = os.path.join(SERVERS, server, "redis-server")
         if not os.path.exists(os.path.join(self.source, "runtest")):
             raise SystemExit(f"redis-suite: no server '{server}' with its sources; scripts/build_server.sh builds it")
         self.folder = os.path.join(ROOT, "build", "redis-suite", server)
-        self.tests = os.path.join(self.folder, "tests")
         self.programs = os.path.join(self.folder, "src")
-        self._copy_tests(mode)
         self._link_programs(server)
-
-    def _copy_tests(self, mode):
-        shutil.rmtree(self.tests, ignore_errors=True)
-        shutil.copytree(os.path.join(self.source, "tests"), self.tests, symlinks=True)
-        if mode == "rename":
-            # Read when all procedures of the suite are there, and before it starts.
-            with open(f"{self.tests}/test_helper.tcl", encoding="utf-8") as f:
-                helper = f.read()
-            with open(f"{self.tests}/test_helper.tcl", "w", encoding="utf-8") as f:
-                f.write(helper.replace("\nif {$::client} {", f"\nsource {HERE}/rename.tcl\nif {{$::client}} {{", 1))
 
     def _link_programs(self, server):
         shutil.rmtree(self.programs, ignore_errors=True)
@@ -163,24 +167,54 @@ class Suite:
                 os.symlink(self.binary, f"{self.programs}/{name}-{program}")
 
     def files(self):
-        listed = subprocess.run(["./runtest", "--list-tests"], cwd=self.source, capture_output=True, text=True,
-                                check=True)
+        tree = self.tree("list", "all")
+        listed = subprocess.run(["./runtest", "--list-tests"], cwd=tree, capture_output=True, text=True, check=True)
+        shutil.rmtree(tree)
         return listed.stdout.split()
 
     def identity(self):
         of = os.stat(os.path.realpath(self.binary))
         return [of.st_size, of.st_mtime_ns]
 
+    def lock(self):
+        """Two runs would write into the same trees."""
+        self.locked = open(os.path.join(self.folder, "lock"), "w")
+        try:
+            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SystemExit(f"redis-suite: {self.folder} is in use by another run") from None
+
+    def try_config(self, config):
+        """Ends the run if no server starts with these lines: the suite would wait two minutes for each of its own."""
+        folder = os.path.join(self.folder, "try")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        with open(os.path.join(folder, "conf"), "w", encoding="utf-8") as f:
+            f.write("port 0\nunixsocket socket\n")
+            f.writelines(" ".join(line) + "\n" for line in config)
+        log = os.path.join(folder, "log")
+        process = start([self.binary, "conf"], folder, log)
+        text = ""
+        try:
+            while READY not in text and process.poll() is None:
+                time.sleep(0.05)
+                with open(log, encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+        finally:
+            stop(process)
+        if READY not in text:
+            raise SystemExit(f"redis-suite: the server does not start with {config}\n{text[-500:]}")
+
     def tree(self, label, name):
-        """A new tree of links, with a folder of its own for what the servers write."""
+        """A new copy of the tests, beside links to the programs."""
         tree = os.path.join(self.folder, label, name.replace("/", "."))
         shutil.rmtree(tree, ignore_errors=True)
-        os.makedirs(os.path.join(tree, "tests", "tmp"))
+        shutil.copytree(os.path.join(self.source, "tests"), os.path.join(tree, "tests"), symlinks=True)
+        os.makedirs(os.path.join(tree, "tests", "tmp"), exist_ok=True)
         os.symlink(self.programs, os.path.join(tree, "src"))
         os.symlink(os.path.join(self.source, "runtest"), os.path.join(tree, "runtest"))
-        for entry in os.listdir(self.tests):
-            if entry != "tmp":
-                os.symlink(os.path.join(self.tests, entry), os.path.join(tree, "tests", entry))
+        if label == "rename":
+            name_as_sent(os.path.join(tree, "tests", "test_helper.tcl"))
         return tree
 
     def run(self, label, name, config, left_out=()):
@@ -203,9 +237,24 @@ class Suite:
         if not in_time:
             result["ended"] = f"not done after {FILE_SECONDS} s"
         result["crashes"] = crashes(tree)
-        if not result["failed"] and not result["ended"] and not result["crashes"]:
-            shutil.rmtree(os.path.join(tree, "tests"))
+        remove_tests(tree, keep_logs=result["failed"] or result["ended"] or result["crashes"])
         return result
+
+
+def name_as_sent(helper):
+    """rename.tcl is read when all procedures of the suite are there, and before it starts."""
+    with open(helper, encoding="utf-8") as f:
+        text = f.read()
+    with open(helper, "w", encoding="utf-8") as f:
+        f.write(text.replace("\nif {$::client} {", f"\nsource {HERE}/rename.tcl\nif {{$::client}} {{", 1))
+
+
+def remove_tests(tree, keep_logs):
+    for entry in os.scandir(os.path.join(tree, "tests")):
+        if entry.name != "tmp":
+            shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+        elif not keep_logs:
+            shutil.rmtree(entry.path)
 
 
 def parse(text):
@@ -243,11 +292,12 @@ def parse(text):
 
 
 def crashes(tree):
-    """How many servers wrote a crash report."""
+    """How many crash reports the servers wrote."""
     count = 0
     for path in glob.glob(os.path.join(tree, "tests", "tmp", "*", "std*")):
         with open(path, encoding="utf-8", errors="replace") as f:
-            count += sum(1 for line in f if CRASH.search(line))
+            text = f.read()
+        count += len(CRASH.findall(text)) - len(SENT.findall(text))
     return count
 
 
@@ -267,8 +317,8 @@ def bad(result, baseline):
         found["(a server crashed)"] = [f"{result['crashes']} crash reports"]
     if result["ended"] and not baseline["ended"]:
         found[OUTSIDE] = [result["ended"], *found.get(OUTSIDE, [])]
-    if baseline["failed"].get(OUTSIDE) and result["failed"].get(OUTSIDE):
-        found.pop(OUTSIDE)
+    if OUTSIDE in baseline["failed"]:
+        found.pop(OUTSIDE, None)
     return found
 
 
@@ -298,11 +348,13 @@ class Expected:
                 return entry
         return None
 
-    def hanging(self, name):
-        return [e["test"] for e in self.entries if like(e["file"], name) and e["reason"].startswith("hangs:")]
+    def left_out(self, name):
+        return [e["test"] for e in self.entries if like(e["file"], name) and e["reason"].startswith("left out:")]
 
-    def unused(self, names):
-        return [e for e in self.entries if not e["used"] and any(like(e["file"], name) for name in names)]
+    def unused(self, tests):
+        """Of the entries for these (file, test), those that nothing needed."""
+        return [e for e in self.entries
+                if not e["used"] and any(like(e["file"], name) and like(e["test"], test) for name, test in tests)]
 
 
 def like(pattern, text):
@@ -314,20 +366,25 @@ def like(pattern, text):
 
 def run_baseline(suite, name):
     """Twice if something fails: only what fails both times is no fault of the module."""
-    result = suite.run("without", name, [])
-    if result["failed"] or result["ended"]:
-        again = suite.run("without", name, [])
-        if again["ended"] or not result["ended"]:
-            again["passed"] = sorted({*again["passed"], *result["passed"]})
-            again["failed"] = {n: why for n, why in again["failed"].items() if n in result["failed"]}
-        return again
-    return result
+    first = suite.run("without", name, [])
+    if not first["failed"] and not first["ended"]:
+        return first
+    again = suite.run("without", name, [])
+    failed = {test: why for test, why in again["failed"].items() if test in first["failed"]}
+    return {**again, "failed": failed, "passed": sorted({*first["passed"], *again["passed"]} - set(failed)),
+            "ended": first["ended"] and again["ended"], "crashes": max(first["crashes"], again["crashes"])}
 
 
 def run_file(suite, options, name, baseline, expected):
     """The outcome with the module: {"bad": ..., "unsteady": ..., "tests": n}."""
     first, remaining = {}, None
-    left_out = expected.hanging(name)
+    outcome = {"bad": {}, "unsteady": {}, "tests": len(baseline["passed"]) + len(baseline["failed"]),
+               "skipped": len(baseline["skipped"]), "baseline_failed": sorted(baseline["failed"])}
+    if baseline["ended"] and not baseline["passed"]:
+        return {**outcome, "bad": {OUTSIDE: ["nothing runs without the module either", baseline["ended"]]}}
+    if options.mode == "without":
+        return outcome
+    left_out = expected.left_out(name)
     for _ in range(options.attempts):
         result = suite.run(options.mode, name, config_of(options.mode), left_out)
         found = {**bad(result, baseline), **{test: ["left out"] for test in left_out}}
@@ -339,8 +396,7 @@ def run_file(suite, options, name, baseline, expected):
             break
     unsteady = {n: why for n, why in first.items() if n not in remaining}
     tests = len({*result["passed"], *result["failed"], *baseline["passed"], *baseline["failed"]})
-    return {"bad": remaining, "unsteady": unsteady, "tests": tests, "skipped": len(result["skipped"]),
-            "baseline_failed": sorted(baseline["failed"])}
+    return {**outcome, "bad": remaining, "unsteady": unsteady, "tests": tests, "skipped": len(result["skipped"])}
 
 
 def cached_baselines(suite):
@@ -378,18 +434,18 @@ def report(name, outcome, expected):
     for test, why in new.items():
         print(f"    NEW  {test}")
         for line in why[:6]:
-            print(f"         {line[:200]}")
+            print("        ", "".join(c if c.isprintable() else "?" for c in line[:200]))
     for test in outcome["unsteady"]:
         print(f"    not each time  {test}")
     return count
 
 
-def summary(mode, outcomes, expected, new):
+def summary(mode, outcomes, baselines, expected, new):
     tests = sum(o["tests"] for o in outcomes.values())
     known = sum(len(o["bad"]) for o in outcomes.values()) - new
     share = known / max(tests, 1)
     print(f"{len(outcomes)} files, {tests} tests: {new} new failures, {known} expected ({share:.1%})")
-    for entry in expected.unused(outcomes):
+    for entry in expected.unused([(name, test) for name in outcomes for test in baselines["files"][name]["passed"]]):
         print(f"{entry['place']}: no longer fails: {entry['file']} | {entry['test']}")
     if mode == "prefixes" and share > AT_MOST:
         print(f"more than {AT_MOST:.0%} of the tests are expected to fail")
@@ -398,10 +454,13 @@ def summary(mode, outcomes, expected, new):
 
 
 def run_all(options):
-    suite = Suite(options.server, options.mode)
-    names = options.files or suite.files()
+    suite = Suite(options.server)
+    names = options.files or (OF_STRINGS if options.mode == "rename" else suite.files())
     lists = ["expected.txt"] + (["expected-rename.txt"] if options.mode == "rename" else [])
     expected = Expected([os.path.join(HERE, name) for name in lists], options.server)
+    suite.lock()
+    if options.mode != "without":
+        suite.try_config(config_of(options.mode))
     baselines = cached_baselines(suite)
     outcomes, new = {}, 0
 
@@ -420,17 +479,17 @@ def run_all(options):
                 name = futures[future]
                 outcomes[name] = future.result()
                 new += report(name, outcomes[name], expected)
+                save(os.path.join(suite.folder, f"{options.mode}.json"), outcomes)
         finally:
             stop_all()
             pool.shutdown(cancel_futures=True)
-    save(os.path.join(suite.folder, f"{options.mode}.json"), outcomes)
-    return summary(options.mode, outcomes, expected, new)
+    return summary(options.mode, outcomes, baselines, expected, new)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--server", default="redis-7.0", help="a folder of build/servers")
-    parser.add_argument("--mode", choices=["rename", "prefixes"], default="prefixes")
+    parser.add_argument("--mode", choices=["without", "rename", "prefixes"], default="prefixes")
     parser.add_argument("--jobs", type=int, default=2, help="files at a time")
     parser.add_argument("--attempts", type=int, default=3, help="runs of a file with new failures")
     parser.add_argument("files", nargs="*", metavar="FILE", help="as the suite names it: unit/type/string")
