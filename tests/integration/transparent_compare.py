@@ -61,7 +61,7 @@ def normal(reply, command, slack):
     if name == b"EVAL" and isinstance(reply, list):
         return [normal(r, c, slack) for r, c in zip(reply, inner_commands(command[3:]))]
     if isinstance(reply, list):
-        return normal_list(name, reply)
+        return normal_list(name, command, reply)
     if isinstance(reply, int):
         return normal_number(name, command, reply, slack)
     # The order of other types' elements, and RANDOMKEY's choice, are the server's own.
@@ -70,7 +70,13 @@ def normal(reply, command, slack):
     return reply
 
 
-def normal_list(name, reply):
+def sorted_rows(reply, columns, nosort):
+    """Of SORT BY: the first column is what it sorts by; where that is the same, the order is a set's own."""
+    rows = list(zip(*[iter(reply)] * columns))
+    return [] if nosort else [row[0] for row in rows], sorted(rows, key=repr)
+
+
+def normal_list(name, command, reply):
     if name in UNORDERED:
         return sorted(reply, key=repr)
     if name == b"HGETALL":
@@ -79,6 +85,8 @@ def normal_list(name, reply):
         return [reply[0], pairs(reply[1])]
     if name == b"SSCAN":
         return [reply[0], sorted(reply[1])]
+    if b"BY" in command and b"GET" in command:
+        return sorted_rows(reply, command.count(b"GET"), b"nosort" in command)
     return [f"error: {r}" if isinstance(r, redis.RedisError) else r for r in reply]
 
 
