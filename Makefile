@@ -12,9 +12,14 @@ DATA_DIR     = ../shared/data
 FUZZ_SECONDS = 60
 SOAK_ARGS    =
 PYTEST_ARGS  =
+SUITE_SERVER = redis-7.0
+SUITE_MODE   = rename
+SUITE_FILES  =
+SUITE_JOBS   = 2
 
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
-SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie valkey-8.1=valkey/trixie valkey-9=valkey/sid
+SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
+          valkey-8.1=valkey/trixie valkey-9.1=valkey/sid
 
 export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE
 
@@ -36,14 +41,16 @@ UNIT_C    = $(wildcard tests/unit/*/test_*.c)
 FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
-LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.c tests/fuzz/*.[ch] \
-            bench/*.c bench/*/*.[ch])
+COMMON_C  = $(wildcard bench/common/*.c)
+LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
+            tests/redis_suite/*.c bench/*.c bench/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
 COVER_O   = $(MODULE_C:%.c=build/coverage/%.o)
 FUZZ_O    = $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/fuzz/shim.o
-CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(CORE_C:%.c=build/release/%.o)
+CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
+COMMON_O  = $(COMMON_C:%.c=build/release/%.o)
 UNIT      = $(UNIT_C:%.c=build/asan/%)
 COVER     = $(UNIT_C:%.c=build/coverage/%)
 FUZZ      = $(FUZZ_C:%.c=build/fuzz/%)
@@ -56,8 +63,8 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale bench-layout bench bench-full servers test-servers clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite clean distclean \
+        setup-build setup-server setup-python setup-python3 setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -72,12 +79,12 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
 	@scripts/setup.sh $(@:setup-%=%)
 
-# Core is compiled with no include path to anything else.
+# Core is compiled with no include path to anything else, and cannot call malloc().
 build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o: \
-    INCLUDES = $(CORE_INCLUDES)
+    INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------
 
@@ -159,45 +166,45 @@ build/coverage/%.o: %.c Makefile | setup-build
 build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
-lint: | setup-lint ## clang-format and cppcheck
+lint: | setup-lint ## clang-format, cppcheck, and who includes whom (scripts/layers.txt)
 	clang-format --dry-run -Werror $(LINT_C)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
-	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(CORE_INCLUDES) $(filter %.c,$(LINT_C))
+	    --error-exitcode=1 -D__GNUC__=12 -Imodule $(CORE_INCLUDES) -Ibench $(filter %.c,$(LINT_C))
+	$(PYTHON) scripts/check_layers.py
 
 format: | setup-lint ## let clang-format lay out the C sources
 	clang-format -i $(LINT_C)
 
 # --- benchmarks -----------------------------------------------------------------------------------
 
+# $(call measure,<verb>,<its files unless DATA= names others>)
+measure = bench/compare.py $(1) --redis-server $(REDIS_SERVER) $(addprefix --data ,$(or $(DATA),$(2)))
+ALL_DATA = $(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le)
+
 demo: build/ckv.so | setup-server setup-python3 ## real records as SET and as CSET side by side (N=200000 DATA=file)
-	@$(PYTHON) bench/demo.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
-	    $(if $(DATA),--data '$(DATA)') $(DEMO_ARGS)
+	@$(PYTHON) bench/compare.py demo --redis-server $(REDIS_SERVER) $(if $(DATA),--data '$(DATA)') \
+	    $(addprefix --records ,$(N)) $(DEMO_ARGS)
 
-bench-throughput: build/ckv.so | setup-server setup-python3 ## redis-benchmark: CSET and CGET against SET and GET
-	@$(PYTHON) bench/throughput.py --redis-server $(REDIS_SERVER) $(if $(N),--requests $(N)) \
-	    $(if $(DATA),--data '$(DATA)')
+bench-throughput: build/ckv.so build/ckv-bench | setup-server setup-python3 ## redis-benchmark: CSET and CGET against SET and GET
+	@$(PYTHON) bench/compare.py throughput --redis-server $(REDIS_SERVER) $(if $(DATA),--data '$(DATA)') \
+	    $(addprefix --requests ,$(N))
 
-bench-codec: build/bench-codec | setup-python ## bytes and speed of the codecs alone (DATA='file ...')
-	.venv/bin/python bench/codec/bench_codec.py --binary build/bench-codec \
-	    $(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le))
+bench-codec: build/bench-codec | setup-python3 ## bytes and speed of the codecs alone (DATA='file ...')
+	$(PYTHON) bench/compare.py codec $(addprefix --data ,$(or $(DATA),$(ALL_DATA)))
 
-bench-cache: build/ckv.so | setup-server setup-python ## expiry under load, hit rates, memory at maxmemory (SCALE=0.1 PARTS=hits)
-	.venv/bin/python bench/cache.py --redis-server $(REDIS_SERVER) $(if $(SCALE),--scale $(SCALE)) \
-	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt)))
+bench-cache: build/ckv.so | setup-server setup-python3 ## expiry under load, hit rates, memory at maxmemory (SCALE=0.1 PARTS=hits)
+	$(PYTHON) $(call measure,cache_duty,$(wildcard $(DATA_DIR)/tweets.txt)) $(addprefix --scale ,$(SCALE)) \
+	    $(addprefix --parts ,$(PARTS))
 
-bench-scale: build/ckv.so build/bench-load | setup-server setup-python ## density, speed, pauses, churn by the number of records (N=10000000)
-	.venv/bin/python bench/scale.py --redis-server $(REDIS_SERVER) $(if $(N),--records $(N)) \
-	    $(if $(PARTS),--parts $(PARTS)) $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/tweets.txt \
-	    $(DATA_DIR)/tweets_big.txt))) $(addprefix --kinds $(DATA_DIR)/,tweets.txt ohio.txt github.txt)
+bench-scale: build/ckv.so build/ckv-bench | setup-server setup-python3 ## density, speed, pauses, churn by the number of records (N=10000000)
+	$(PYTHON) $(call measure,scale,$(wildcard $(DATA_DIR)/tweets.txt $(DATA_DIR)/tweets_big.txt)) $(addprefix --records ,$(N)) \
+	    $(addprefix --parts ,$(PARTS)) $(addprefix --kinds $(DATA_DIR)/,tweets.txt ohio.txt github.txt)
 
-bench-layout: build/bench-layout ## what each byte of a record in memory is for (N=10000000 DATA=file)
-	build/bench-layout $(or $(N),10000000) $(or $(DATA),$(DATA_DIR)/tweets.txt) | tee bench/results/layout.json
+bench-layout: build/bench-layout | setup-python3 ## what each byte of a record in memory is for (N=10000000 DATA=file)
+	$(PYTHON) bench/compare.py layout $(addprefix --records ,$(N)) --data $(or $(DATA),$(DATA_DIR)/tweets.txt)
 
-build/bench-layout: build/release/bench/layout.o $(CORE_C:%.c=build/release/%.o)
+build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-
-build/bench-load: bench/load.c Makefile | setup-build
-	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -o $@ $<
 
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -208,22 +215,20 @@ bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare store
 bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
-COMPARE = .venv/bin/python bench/compare.py --redis-server $(REDIS_SERVER) \
-          $(addprefix --data ,$(or $(DATA),$(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le)))
 define compare
-	$(COMPARE) cache --records $(1)
-	$(COMPARE) uuid --records $(1)
-	$(COMPARE) latency
-	$(COMPARE) fans
-	$(REPORT)
+	.venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
+	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
+	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
+	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
+	.venv/bin/python bench/compare.py report
 endef
 
-REPORT = .venv/bin/python bench/report.py
-
-build/ckv-bench: $(BENCH_C:%.c=build/release/%.o)
+build/ckv-bench: $(BENCH_C:%.c=build/release/%.o) $(COMMON_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(BENCH_LIBS)
 
 $(BENCH_C:%.c=build/release/%.o): | setup-bench
+
+build/release/bench/%.o: INCLUDES += -Ibench
 
 # --- other servers --------------------------------------------------------------------------------
 
@@ -250,6 +255,15 @@ test-servers: build/ckv.so servers | setup-python ## the integration tests on ea
 	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
 	done
 
+# The modes: rename (tests/redis_suite/rename.c gives ckv the string commands) and prefixes (ckv.prefixes "*").
+test-redis-suite: build/ckv.so build/redis-suite/rename.so | setup-python3 setup-tcl ## Redis' own tests, string commands answered by ckv (SUITE_SERVER= _MODE= _FILES= _JOBS=)
+	scripts/build_server.sh $(or $(filter $(SUITE_SERVER)=%,$(SERVERS)),$(error SUITE_SERVER=$(SUITE_SERVER) is none of $(SERVERS)))
+	$(PYTHON) tests/redis_suite/run.py --server $(SUITE_SERVER) --mode $(SUITE_MODE) --jobs $(SUITE_JOBS) $(SUITE_FILES)
+
+build/redis-suite/rename.so: tests/redis_suite/rename.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -shared $(INCLUDES) -o $@ $<
+
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
@@ -260,5 +274,5 @@ clean: ## remove what was built, keep what was downloaded (build/deps, build/ser
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) build/release/bench/layout.d
+-include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

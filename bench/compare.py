@@ -1,272 +1,172 @@
 #!/usr/bin/env python3
-"""Stores side by side, driven by build/ckv-bench, which compares each value that it reads.
+"""Everything that is measured here, a verb each; `compare.py <verb> --help` lists its options.
 
-    bench/compare.py cache     bytes per record, load rate, save and load time, on each data file
-    bench/compare.py latency   one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
-    bench/compare.py fans      pages liked together: read, update and write back a JSON object for every pair
-    bench/compare.py uuid      records keyed by UUIDs: strings, hashes by the length of their keys, ckv
+    demo        real records as SET and as CSET side by side
+    throughput  redis-benchmark: CSET and CGET against SET and GET
+    codec       bytes and speed of the codecs alone
+    layout      what each byte of a record in memory is for
+    scale       density, speed, pauses, churn, files by the number of records
+    cache_duty  expiry under load, hit rates, memory at maxmemory
+    cache       bytes per record, load rate, save and load time of stores, on each data file
+    latency     one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
+    fans        pages liked together: read, update and write back a JSON object for every pair
+    uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
+    report      docs/results.md and its plots from bench/results/<verb>.json, which the other verbs write
 
-A fresh server for each store and file. The module is loaded in every Redis server; what a server takes
-before it holds anything is taken off. Each comparison writes bench/results/<name>.json.
-"""
+A verb prints what it has measured as tables. Those of the demo and of throughput are kept with --json only."""
 
 import argparse
+import importlib
 import json
 import os
-import random
-import shutil
-import socket
-import struct
+import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-import fan_pages
-from demo import machine, positive
-from server import ROOT, Client, Failed, Server, _die_with_parent
-
-BENCH = os.path.join(ROOT, "build", "ckv-bench")
-RESULTS = os.path.join(ROOT, "bench", "results")
-CACHE_STORES = ["strings", "strings-zlib", "strings-zstd", "hashes", "memcached", "ckv"]
-BUCKETS = [3, 4, 5, 6, 7]
-CLIENTS = [1, 8, 16, 32]
-# Hashes keep buckets of a thousand fields compact, as Instagram had them.
-HASHES = {"hash-max-listpack-entries": "1100", "hash-max-listpack-value": "65536"}
+import report
+from load import Data, progress
+from measure import machine, version
+from server import ROOT, Failed
 
 
-class Memcached:
-    """With the interface of server.Server, as far as it is used here. Listens on a loopback port, or on a Unix
-    socket."""
-
-    def __init__(self, megabytes, unix=False):
-        self.dir = tempfile.mkdtemp(prefix="ckv-bench-")
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
-        self.address = os.path.join(self.dir, "memcached.sock") if unix else ("127.0.0.1", self.port)
-        where = ["-s", self.address] if unix else ["-l", "127.0.0.1", "-p", str(self.port), "-U", "0"]
-        user = ["-u", "root"] if os.geteuid() == 0 else []
-        self.process = subprocess.Popen(
-            ["memcached", *where, "-m", str(megabytes), *user],
-            stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_parent)
-        self.wait()
-
-    def connect(self):
-        if isinstance(self.address, tuple):
-            return socket.create_connection(self.address)
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self.address)
-        return connection
-
-    def wait(self):
-        for _ in range(500):
-            try:
-                self.connect().close()
-                return
-            except OSError:
-                time.sleep(0.01)
-        raise Failed("memcached does not answer")
-
-    def stats(self):
-        with self.connect() as s:
-            s.sendall(b"stats\r\n")
-            text = b""
-            while not text.endswith(b"END\r\n"):
-                text += s.recv(65536)
-        return {line.split()[1].decode(): line.split()[2].decode() for line in text.splitlines()[:-1]}
-
-    def rss(self):
-        with open(f"/proc/{self.process.pid}/status") as f:
-            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+def positive(text):
+    number = int(text.replace("_", ""))
+    if number < 1:
+        raise ValueError
+    return number
 
 
-def bench(server, store, data, records, *args):
-    """Runs ckv-bench; its report."""
-    line = [BENCH, "--server", store, "--data", data, "--records", str(records), "--port", str(server.port),
-            *map(str, args)]
-    done = subprocess.run(line, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise Failed(f"{' '.join(line)} ended with {done.returncode}")
-    return json.loads(done.stdout)
+def sizes(text):
+    return [positive(size) for size in text.split(",")]
 
 
-def memory(client):
-    client.call("MEMORY", "PURGE")
-    time.sleep(0.3)
-    found = client.info("memory")
-    return {"used_memory": int(found["used_memory"]), "rss": int(found["used_memory_rss"])}
+OPTIONS = {
+    "records": dict(type=positive, help="how many (profiles, for fans)"),
+    "data": dict(action="append", help="a file with one record a line, or *.u32le; may be repeated"),
+    "redis-server": dict(default="redis-server"),
+    "module": dict(default=os.path.join(ROOT, "build", "ckv.so")),
+    "update-readme": dict(metavar="FILE", help="put the table between the markers in FILE"),
+    "requests": dict(type=positive, default=1_000_000, help="per run; a fifth without pipelining"),
+    "rounds": dict(type=positive, help="of which the median counts"),
+    "parts": dict(help="some only, separated by commas; figures of the others stay"),
+    "sizes": dict(type=sizes, help="for density, separated by commas; up to --records if not given"),
+    "kinds": dict(action="append", default=[], help="files for drift, in the order they come"),
+    "scale": dict(type=float, default=1.0, help="of all numbers of records, 0.01 to 1"),
+    "memcached-megabytes": dict(type=positive, default=4096),
+}
+SERVER = ["data", "redis-server", "module"]
+STORES = ["records", *SERVER, "memcached-megabytes"]
 
 
-def per_record(before, after, records):
-    return {name: (after[name] - before[name]) / records for name in before}
+def run_program(name):
+    """Programs of our own print JSON."""
+    def run(options):
+        line = [os.path.join(ROOT, "build", f"bench-{name}")] + ([str(options.records)] if name == "layout" else [])
+        done = subprocess.run(line + options.data, stdout=subprocess.PIPE)
+        if done.returncode:
+            raise Failed(f"{line[0]} ended with {done.returncode}")
+        return json.loads(done.stdout)
+    return run
 
 
-def settle(client, store):
-    """Where ckv gets to by itself, in the background."""
-    if store == "ckv":
-        client.call("CKV", "TRAIN")
-        client.call("CKV", "OPTIMIZE")
+def compared(verb, module, of_files):
+    """What is told of a comparison of stores."""
+    def run(options):
+        began = time.monotonic()
+        rows = getattr(importlib.import_module(module), verb if module == "stores" else "run")(options)
+        files = [f"--data {os.path.basename(path)}" for path in options.data or [] if of_files]
+        return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "records": options.records,
+                "servers": [version(options.redis_server, "--version"), version("memcached", "--version")],
+                "command": " ".join([f"bench/compare.py {verb} --records {options.records}", *files]),
+                "seconds": time.monotonic() - began, "rows": rows}
+    return run
 
 
-def in_redis(options, store, data, load_args, read_args=()):
-    """Loads and reads; bytes per record, rates, and the seconds to save and to load the file."""
-    records = options.records
-    config = HASHES if store.startswith("hashes") else {}
-    with Server(options.redis_server, module=options.module, config=config) as server:
-        server.start()
-        with Client(server.port) as client:
-            before = memory(client)
-            loaded = bench(server, store, data, records, *load_args, *read_args)
-            settle(client, store)
-            read = bench(server, store, data, records, "--mode", "read", "--pipeline", 50, *read_args)
-            result = {"bytes": per_record(before, memory(client), records),
-                      "load_per_second": loaded["per_second"], "read_per_second": read["per_second"]}
-            began = time.perf_counter()
-            client.call("SAVE")
-            result["save_seconds"] = time.perf_counter() - began
-        result["file_bytes"] = os.path.getsize(os.path.join(server.dir, "dump.rdb"))
-        server.stop()
-        result["restart_seconds"] = server.start()
-        result["file_load_seconds"] = server.load_seconds()
-        bench(server, store, data, records, "--mode", "read", "--pipeline", 50, *read_args)
-        server.stop()
-    return result
+def of(module, name="run"):
+    """Loaded when it runs: not everything that one verb needs is there for all."""
+    return lambda *args: getattr(importlib.import_module(module), name)(*args)
 
 
-def in_memcached(options, data, load_args):
-    with Memcached(options.memcached_megabytes) as server:
-        rss = server.rss()
-        loaded = bench(server, "memcached", data, options.records, *load_args)
-        read = bench(server, "memcached", data, options.records, "--mode", "read", "--pipeline", 50)
-        stats = server.stats()
-        # Item headers, keys, values and what their slab chunks leave free; the hash table besides.
-        used = int(stats["bytes"]) + int(stats["hash_bytes"])
-        return {"bytes": {"used_memory": used / options.records, "rss": (server.rss() - rss) / options.records},
-                "load_per_second": loaded["per_second"], "read_per_second": read["per_second"]}
+# What runs (of a verb with parts: one of them, into what is known already), the options, defaults of these.
+VERBS = {
+    "demo": (of("demo"), ["records", *SERVER, "update-readme"], {"records": 200_000}),
+    "throughput": (of("scale", "throughput"), ["records", *SERVER, "requests", "rounds"], {"records": 200_000, "rounds": 5}),
+    "codec": (run_program("codec"), ["data"], {"data": []}),
+    "layout": (run_program("layout"), ["records", "data"], {"records": 10_000_000}),
+    "scale": (of("scale"), ["records", *SERVER, "rounds", "parts", "sizes", "kinds"],
+              {"records": 10_000_000, "rounds": 3, "parts": ",".join(report.SCALE)}),
+    "cache_duty": (of("cache_duty"), [*SERVER, "parts", "scale"], {"parts": ",".join(report.CACHE_DUTY)}),
+    "cache": (compared("cache", "stores", True), STORES, {"records": 100_000}),
+    "latency": (compared("latency", "stores", False), STORES, {"records": 20_000}),
+    "uuid": (compared("uuid", "stores", True), STORES, {"records": 200_000}),
+    "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
+    "report": (None, [], {}),
+}
+NEED_DATA = {"layout", "cache", "uuid"}
+NOT_KEPT = {"demo", "throughput"}
 
 
-def cache(options):
-    rows = []
-    for path in options.data:
-        for store in CACHE_STORES:
-            args = ["--pipeline", 50] + ([] if store.startswith("hashes") else ["--ttl", 86400])
-            print(f"{os.path.basename(path)}: {store}", file=sys.stderr, flush=True)
-            result = (in_memcached(options, path, args) if store == "memcached"
-                      else in_redis(options, store, path, args))
-            rows.append({"data": os.path.splitext(os.path.basename(path))[0], "store": store, **result})
-    return rows
+def keep(path, found):
+    if path:
+        with open(path, "w") as f:
+            json.dump(found, f, indent=1)
+            f.write("\n")
 
 
-def uuid(options):
-    rows = []
-    data = next((path for path in options.data if os.path.basename(path) == "tweets.txt"), options.data[0])
-    stores = [("strings", None)] + [("hashes", n) for n in BUCKETS] + [("ckv", None)]
-    for store, bucket in stores:
-        print(store, bucket or "", file=sys.stderr, flush=True)
-        keys = ["--keys", "uuid"] + (["--bucket", bucket] if bucket else [])
-        rows.append({"store": store, "bucket": bucket,
-                     **in_redis(options, store, data, ["--pipeline", 50], keys)})
-    return rows
+def measure_parts(options, run, path, known):
+    found = {}
+    if os.path.exists(path):
+        with open(path) as f:
+            found = json.load(f)
+    for part in options.parts.split(","):
+        if part not in known:
+            raise Failed(f"there is no part '{part}', but {', '.join(known)}")
+        run(options, found, part)
+        keep(path, found)
+        progress.end()
+        report.show(known[part](json.loads(json.dumps(found[part]))))
 
 
-def packed(value):
-    """MessagePack of what the objects here are made of: texts, small numbers and a map."""
-    if isinstance(value, int):
-        return struct.pack(">Bi", 0xd2, value)
-    if isinstance(value, str):
-        text = value.encode()
-        return struct.pack(">BB", 0xd9, len(text)) + text
-    return struct.pack(">BH", 0xde, len(value)) + b"".join(packed(k) + packed(v) for k, v in value.items())
-
-
-def write_objects(f, count):
-    rng = random.Random(7)
-    for _ in range(count):
-        value = packed({f"field_{i}": rng.randrange(100_000) if i % 2 else f"text {rng.randrange(1000)}"
-                        for i in range(200)})
-        f.write(struct.pack("<I", len(value)) + value)
-    f.flush()
-
-
-def latency(options):
-    """Each object is stored once beforehand, so that memory is taken and dictionaries are learned."""
-    rows = []
-    with tempfile.NamedTemporaryFile(suffix=".u32le") as f:
-        write_objects(f, 2000)
-        for clients in CLIENTS:
-            for store in ("strings", "memcached", "ckv"):
-                print(f"{clients} clients: {store}", file=sys.stderr, flush=True)
-                before, timed = ["--pipeline", 20], ["--threads", clients, "--clients", clients]
-                if store == "memcached":
-                    with Memcached(options.memcached_megabytes) as server:
-                        bench(server, store, f.name, options.records, *before)
-                        report = bench(server, store, f.name, options.records, *timed)
-                else:
-                    with Server(options.redis_server, module=options.module) as server:
-                        server.start()
-                        bench(server, store, f.name, options.records, *before)
-                        with Client(server.port) as client:
-                            settle(client, store)
-                        report = bench(server, store, f.name, options.records, *timed)
-                rows.append({"clients": clients, "store": store, "per_second": report["per_second"],
-                             "us": report["pipeline_us"]})
-    return rows
-
-
-def version(*line):
-    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-
-
-def fans(options):
-    return fan_pages.compare(options, lambda unix: Memcached(options.memcached_megabytes, unix),
-                             lambda *what: print(*what, file=sys.stderr, flush=True))
-
-
-COMPARISONS = {"cache": cache, "latency": latency, "uuid": uuid, "fans": fans}
-OF_FILES = {"cache", "uuid"}
-RECORDS = {"cache": 100_000, "latency": 20_000, "uuid": 200_000, "fans": 10_000}
+def perform(options):
+    verb = options.verb
+    run = VERBS[verb][0]
+    if verb == "report":
+        importlib.import_module("plots").draw()
+        return report.rewrite(report.PAGE, report.generated)
+    path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))
+    if verb in NEED_DATA and not options.data:
+        raise Failed("no data: --data FILE")
+    if verb in ("scale", "cache_duty"):
+        return measure_parts(options, run, path, report.SCALE if verb == "scale" else report.CACHE_DUTY)
+    found = run(options)
+    keep(path, found)
+    progress.end()
+    render = (lambda found: report.speed(found["speed"])) if verb == "throughput" else getattr(report, verb)
+    report.show(render(json.loads(json.dumps(found))))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("comparison", choices=COMPARISONS)
-    parser.add_argument("--records", type=positive, help="profiles, for fans (default: by the comparison)")
-    parser.add_argument("--data", action="append", help="a file; may be repeated")
-    parser.add_argument("--redis-server", default="redis-server")
-    parser.add_argument("--module", default=os.path.join(ROOT, "build", "ckv.so"))
-    parser.add_argument("--memcached-megabytes", type=positive, default=4096)
-    parser.add_argument("--json", help="default: bench/results/<comparison>.json")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
+    for verb, (_, names, defaults) in VERBS.items():
+        options = verbs.add_parser(verb)
+        for name in names:
+            options.add_argument(f"--{name}", **OPTIONS[name])
+        options.add_argument("--json", help="default: bench/results/<verb>.json")
+        options.set_defaults(**defaults)
+    # `kill` cleans up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parser.parse_args()
-    options.records = options.records or RECORDS[options.comparison]
     try:
-        if options.comparison in OF_FILES and not options.data:
-            raise Failed("no data: --data FILE")
-        began = time.monotonic()
-        rows = COMPARISONS[options.comparison](options)
-        report = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "records": options.records,
-                  "servers": [version(options.redis_server, "--version"), version("memcached", "--version")],
-                  "command": " ".join([f"bench/compare.py {options.comparison} --records {options.records}"]
-                                      + [f"--data {os.path.basename(path)}" for path in options.data or []
-                                         if options.comparison in OF_FILES]),
-                  "seconds": time.monotonic() - began, "rows": rows}
+        perform(options)
+    except KeyboardInterrupt:
+        progress.end()
+        return 130
     except Failed as failed:
-        print(f"compare: {failed}", file=sys.stderr)
+        progress.end()
+        print(f"{options.verb}: {failed}", file=sys.stderr)
         return 1
-    with open(options.json or os.path.join(RESULTS, f"{options.comparison}.json"), "w") as f:
-        json.dump(report, f, indent=1)
-        f.write("\n")
     return 0
 
 

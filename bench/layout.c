@@ -12,6 +12,7 @@
 #include "core/map/map_inside.h"
 #include "core/base/siphash.h"
 #include "core/base/stem.h"
+#include "common/common.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -23,20 +24,14 @@
 #define NOW_MS       1700000000000
 #define TTL_MS       86400000
 
-typedef struct line {
-    const char *bytes;
-    size_t len;
-} line;
-
 typedef struct layout {
     uint64_t members, singles, heads;
     uint64_t tags, lens, group_bytes, codes, stems, keys, values, headers, free;
 } layout;
 
 static const uint64_t secret[2] = {1, 2}, partition[2] = {3, 4};
-static line *lines;
-static size_t line_count;
-static codecs all;
+static Records file;
+static map_shared all;
 static map *maps[MAPS];
 
 static size_t usable(void *block) {
@@ -45,28 +40,8 @@ static size_t usable(void *block) {
 static const mem memory = {malloc, realloc, free, usable};
 
 static void *checked(void *result) {
-    if (result) return result;
-    perror("bench-layout");
-    exit(1);
-}
-
-static void read_lines(const char *path) {
-    char *text = NULL;
-    size_t room = 0, cap = 0;
-    FILE *f = checked(fopen(path, "rb"));
-    for (ssize_t len; (len = getline(&text, &room, f)) > 0; text = NULL, room = 0) {
-        if (line_count == cap) {
-            cap = cap ? 2 * cap : 1024;
-            lines = checked(realloc(lines, cap * sizeof *lines));
-        }
-        if (text[len - 1] == '\n') len--;
-        if (len > 0) lines[line_count++] = (line){text, (size_t)len};
-    }
-    fclose(f);
-    if (line_count == 0) {
-        fprintf(stderr, "%s is empty\n", path);
-        exit(1);
-    }
+    if (!result) fail(1, "out of memory");
+    return result;
 }
 
 static size_t key_of(char *key, uint64_t n) {
@@ -77,29 +52,29 @@ static size_t key_of(char *key, uint64_t n) {
 static void train(uint64_t records) {
     codec_samples s = {0};
     size_t value_bytes = 0, key_bytes = 0;
-    phrase_sample *values = checked(malloc(SAMPLE_BYTES * sizeof *values));
-    phrase_sample *keys = checked(malloc(SAMPLE_BYTES * sizeof *keys));
+    phrase_sample *values = allocate(SAMPLE_BYTES * sizeof *values);
+    phrase_sample *keys = allocate(SAMPLE_BYTES * sizeof *keys);
     uint64_t groups = records / 100 + 1, drawn = 1;
     for (uint64_t i = 0; i < groups && value_bytes < SAMPLE_BYTES; i++) {
         drawn = drawn * 6364136223846793005 + 1442695040888963407;
         uint64_t group = (drawn >> 33) % groups;
-        char *key = checked(malloc(32));
+        char *key = allocate(32);
         uint8_t suffix;
         size_t stem = stem_split((uint8_t *)key, key_of(key, group * 100), &suffix);
         if (key_bytes < SAMPLE_BYTES / 4)
             keys[s.key_count++] = (phrase_sample){key, (uint32_t)stem};
         key_bytes += stem;
         for (uint64_t n = group * 100; n < group * 100 + 100 && value_bytes < SAMPLE_BYTES; n++) {
-            const line *l = &lines[n % line_count];
-            values[s.value_count++] = (phrase_sample){l->bytes, (uint32_t)l->len};
-            value_bytes += l->len;
+            const Value *l = records_at(&file, n);
+            values[s.value_count++] = (phrase_sample){l->bytes, (uint32_t)l->length};
+            value_bytes += l->length;
         }
     }
     s.keys = keys;
     s.values = values;
     size_t most = value_bytes / s.value_count * records / 33;
     codec *c = checked(codec_train(&memory, &s, most < CODEC_BYTES ? most : CODEC_BYTES, 3));
-    all.current = (uint8_t)codecs_add(&all, c);
+    codecs_use(&all.codecs, (uint8_t)codecs_add(&all.codecs, c));
 }
 
 static void store(uint64_t n) {
@@ -107,11 +82,11 @@ static void store(uint64_t n) {
     map_key k;
     codec_value value;
     uint8_t suffix;
-    const line *l = &lines[n % line_count];
+    const Value *l = records_at(&file, n);
     size_t len = key_of(key, n), stem = stem_split((uint8_t *)key, len, &suffix);
     map *m = maps[siphash13((uint8_t *)key, stem, partition) % MAPS];
     map_key_init(m, &k, key, len);
-    if (!codec_encode_new(&all, l->bytes, l->len, &value) ||
+    if (!map_encode(&all, l->bytes, l->length, &value) ||
         !map_put(m, &k, NULL, &value, expiry_code(NOW_MS + TTL_MS, NOW_MS), expiry_ticks(NOW_MS)))
         checked(NULL);
 }
@@ -146,12 +121,9 @@ static void member(const char *name, uint64_t bytes, uint64_t records) {
 int main(int argc, char **argv) {
     uint64_t records = argc == 3 ? strtoull(argv[1], NULL, 10) : 0, directory = 0, in_pages = 0;
     layout sum = {0};
-    if (records == 0) {
-        fprintf(stderr, "usage: %s <records> <file>\n", argv[0]);
-        return 2;
-    }
-    read_lines(argv[2]);
-    if (!codecs_init(&all, &memory, 3)) checked(NULL);
+    if (records == 0) fail(2, "usage: bench-layout <records> <file>");
+    records_read(&file, argv[2]);
+    if (!map_shared_init(&all, &memory, 3)) checked(NULL);
     train(records);
     for (int i = 0; i < MAPS; i++) maps[i] = checked(map_new(&all, secret));
     for (uint64_t n = 0; n < records; n++) store(n);
@@ -164,9 +136,8 @@ int main(int argc, char **argv) {
             for (uint32_t j = 0; j < n; j++) add_page(&sum, pages[j]);
         }
     }
-    const char *slash = strrchr(argv[2], '/');
     printf("{\"records\": %llu,\n \"data\": \"%s\"", (unsigned long long)records,
-           slash ? slash + 1 : argv[2]);
+           file_name(argv[2]));
     member("members_of_a_group", sum.members, sum.heads ? sum.heads : 1);
     member("value", sum.values, records);
     member("expiry", sum.codes, records);
@@ -178,7 +149,7 @@ int main(int argc, char **argv) {
     member("free", sum.free, records);
     member("pages", in_pages, records);
     member("directories", directory, records);
-    member("dictionaries", codecs_bytes(&all), records);
+    member("dictionaries", codecs_bytes(&all.codecs), records);
     puts("}");
     return 0;
 }

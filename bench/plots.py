@@ -1,4 +1,4 @@
-"""Plots for docs/results.md. One part of the page is drawn as docs/<name>.png."""
+"""The plots of docs/results.md, docs/<name>.png, from the same JSON as its tables."""
 
 import os
 
@@ -6,6 +6,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402: the backend is chosen first
 
+import report  # noqa: E402
 from server import ROOT  # noqa: E402
 
 
@@ -38,3 +39,29 @@ def save(name, figure, axes, unit, legend):
     figure.tight_layout()
     figure.savefig(os.path.join(ROOT, "docs", f"{name}.png"), metadata={"Software": None})
     plt.close(figure)
+
+
+def by_store(rows, group, value):
+    """Groups, and each store's values in their order."""
+    series = {}
+    for row in rows:
+        series.setdefault(row["store"], []).append(value(row))
+    return list(dict.fromkeys(group(row) for row in rows)), series
+
+
+def draw():
+    rows = {name: report.result(name)["rows"] for name in ("cache", "latency", "uuid", "fans")}
+    bars("cache", *by_store(rows["cache"], lambda r: r["data"], lambda r: r["bytes"]["used_memory"]), "bytes per record")
+    bars("latency", *by_store(rows["latency"], lambda r: f"{r['clients']} clients", lambda r: r["per_second"]),
+         "objects stored per second")
+    bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in rows["uuid"]],
+         {what: [r["bytes"][what] / 1000 for r in rows["uuid"]] for what in ("used_memory", "rss")}, "GB per million records")
+    bars("fans", [f"{r['store']} {r['transport']}" for r in rows["fans"]],
+         {"seconds": [r["seconds"] for r in rows["fans"]]}, "seconds")
+    codec = report.result("codec")
+    bars("codec", [report.stem(r["name"]) for r in codec],
+         {what: [100 * r[of]["bytes"] / r["raw"] if of in r else None for r in codec]
+          for what, of in (("zstd with a dictionary, one record", "zstd"), ("the same, pages of 8 KB", "zstd_pages"),
+                           ("ckv: the best of phrases and zstd", "best"))}, "% of the raw record")
+    curves("scale", {f"ckv, {name}": {row["records"]: row["ckv"]["used_memory"] for row in rows}
+                     for name, rows in report.result("scale")["density"].items()}, "records", "bytes of used_memory per record")

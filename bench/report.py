@@ -1,17 +1,11 @@
-#!/usr/bin/env python3
-"""Writes the generated parts of docs/results.md and its plots from the JSON files in bench/results that PARTS names.
-
-A part stands between <!-- name:begin --> and <!-- name:end -->. A further part needs one function and its pair of
-markers in the page."""
+"""Tables of what was measured, from the JSON that the verbs of compare.py write: for a terminal, for the generated parts of
+docs/results.md and for the README. A part of a page stands between <!-- name:begin --> and <!-- name:end -->; a further one
+needs one function here and its pair of markers there."""
 
 import json
 import os
 import re
-import sys
 
-import plots
-import report_scale
-from markdown import table
 from server import ROOT, Failed
 
 PAGE = os.path.join(ROOT, "docs", "results.md")
@@ -21,6 +15,76 @@ RESULTS = os.path.join(ROOT, "bench", "results")
 # measured here: what they hold is of the same kind, the records and their number differ.
 PUBLISHED = {"airbnb": 419, "amazon_product_reviews": 222, "arxiv": 540, "dblp": 124, "github": 75, "ohio": 41.6,
              "reddit": 333, "spotify_charts": 100, "twitter": 540, "tweets": 51.1}
+
+
+def result(name):
+    with open(os.path.join(RESULTS, f"{name}.json")) as f:
+        return json.load(f)
+
+
+def cell(value, form):
+    return "" if value is None else value if isinstance(value, str) else format(value, form)
+
+
+def table(columns, rows):
+    """In Markdown. `columns`: each one's head, and how its numbers are written; pairs where heads are alike."""
+    heads, forms = zip(*(columns.items() if isinstance(columns, dict) else columns))
+    lines = [heads] + [[cell(value, form) for value, form in zip(row, forms)] for row in rows]
+    lines = ["| " + " | ".join(line) + " |" for line in lines]
+    return "\n".join([lines[0], "|" + "---|" * len(forms)] + lines[1:])
+
+
+def show(text):
+    """Markdown for a terminal: columns stand below each other, and pictures are left out."""
+    for block in re.split(r"((?:^\|.*\n?)+)", text, flags=re.M):
+        if not block.startswith("|"):
+            print(re.sub(r"^!\[.*\n+", "", block, flags=re.M), end="")
+            continue
+        rows = [[re.sub("[*`]", "", text).strip() for text in line[1:-1].split("|")] for line in block.splitlines()
+                if not line.startswith("|---")]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        for row in rows:
+            print("  ".join([row[0].ljust(widths[0])] + [text.rjust(n) for text, n in zip(row[1:], widths[1:])]))
+    print()
+
+
+def stem(name):
+    return name.rsplit(".", 1)[0]
+
+
+# ---- the demo --------------------------------------------------------------------------------------------
+
+
+# What, field, how to print it, whether more is better.
+DEMO_ROWS = [
+    ("bytes per record (used_memory)", "used_memory_per_record", ",.1f", False),
+    ("bytes per record (RSS)", "rss_per_record", ",.1f", False),
+    ("records loaded per second", "load_per_second", ",.0f", True),
+    ("records read per second", "read_per_second", ",.0f", True),
+    ("seconds to save (SAVE)", "save_seconds", ",.3f", False),
+    ("seconds to load the file", "start_seconds", ",.3f", False),
+    ("seconds to save and load", "both_seconds", ",.3f", False),
+    ("size of the file, MB", "file_megabytes", ",.1f", False),
+    ("seconds for CKV TRAIN and CKV OPTIMIZE", "optimize_seconds", ",.1f", False),
+]
+
+
+def demo(report):
+    lines = [f"{report['records']:,} records: key `KEY:<n>`, a value of {report['raw_bytes_per_value']:.0f} bytes on average "
+             f"({report['data']}, {report['different_values']:,} different ones), `EX {report['ttl']}`; {report['server']}, "
+             f"{report['date']}, {report['machine']}.", "", "| | `SET` | `CSET` | `CSET` against `SET` |", "|---|---:|---:|---|"]
+    for what, field, form, more_is_better in DEMO_ROWS:
+        a, b = ({**r, "file_megabytes": r["file_bytes"] / 1e6}.get(field) for r in map(report["results"].get, ("SET", "CSET")))
+        ratio = ""
+        if a and more_is_better:
+            ratio = f"{b / a:.2f} of the speed"
+        elif a is not None and b > 0 and not more_is_better:
+            ratio = f"{a / b:.1f} times less" if a >= b else f"{b / a:.1f} times more"
+        lines.append(f"| {what} | {cell(a, form)} | {cell(b, form)} | {ratio} |")
+    return "\n".join(lines)
+
+
+# ---- stores side by side ---------------------------------------------------------------------------------
 
 
 def source(report, what="records"):
@@ -53,8 +117,7 @@ def unseen(data):
     """Files have fewer lines than the records stored, and a dictionary that has seen a value stores it in less.
     What values cost that were kept from the training, by the codec's benchmark; where even that, without key
     and expiry, is no less than the published figure."""
-    with open(os.path.join(RESULTS, "codec.json")) as f:
-        held_out = {os.path.splitext(row["name"])[0]: row["best"]["bytes"] for row in json.load(f)}
+    held_out = {stem(row["name"]): row["best"]["bytes"] for row in result("codec")}
     behind = [f"{name} ({held_out[name]:.1f} bytes for the value alone, published {PUBLISHED[name]})"
               for name in data if name in PUBLISHED and held_out[name] >= PUBLISHED[name]]
     text = ("Most of these files have fewer lines than there are records here and are gone through again, which "
@@ -66,9 +129,8 @@ def unseen(data):
 def slower(data):
     """What ckv does at a lower rate than strings in the same run."""
     loads = {name: rows["ckv"]["load_per_second"] / rows["strings"]["load_per_second"] for name, rows in data.items()}
-    with open(os.path.join(RESULTS, "latency.json")) as f:
-        writes = latency_ratios(json.load(f))
-    groups = {"loading (of the rate: {})": loads, "large objects stored one at a time (by clients: {})": writes}
+    groups = {"loading (of the rate: {})": loads,
+              "large objects stored one at a time (by clients: {})": latency_ratios(result("latency"))}
     behind = [text.format(", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio < 1))
               for text, ratios in groups.items() if min(ratios.values()) < 1]
     return f"**It is slower than strings at {'; '.join(behind)}.**" if behind else "It loads and stores no slower than strings."
@@ -83,33 +145,27 @@ def head(report):
 def cache(report):
     data = by_data(report)
     stores = list(next(iter(data.values())))
-    plots.bars("cache", list(data), {store: [rows[store]["bytes"]["used_memory"] for rows in data.values()]
-                                    for store in stores}, "bytes per record")
     sizes, files, rates = [], [], []
     for name, rows in data.items():
-        used = {store: row["bytes"]["used_memory"] for store, row in rows.items()}
-        sizes.append([name] + [f"{used[s]:.1f}" for s in stores]
-                     + [f"{PUBLISHED[name]}" if name in PUBLISHED else "", f"{used['ckv']:.0f}"])
-        rates.append([name] + [f"{rows[s]['load_per_second']:,.0f}" for s in stores])
-        ours, theirs = rows["ckv"], rows["strings"]
-        ratios = [theirs[f] / ours[f] for f in ("save_seconds", "file_load_seconds", "restart_seconds")
-                  if ours[f] > 0]
-        files.append([name] + [f"{r[f]:.3f}" for f in ("save_seconds", "file_load_seconds", "restart_seconds")
-                               for r in (theirs, ours)]
-                     + [" / ".join(f"{ratio:.1f}" for ratio in ratios)])
+        used = [rows[s]["bytes"]["used_memory"] for s in stores]
+        sizes.append([name, *used, str(PUBLISHED.get(name, "")), used[stores.index("ckv")]])
+        rates.append([name] + [rows[s]["load_per_second"] for s in stores])
+        pairs = [(rows["strings"][f], rows["ckv"][f]) for f in ("save_seconds", "file_load_seconds", "restart_seconds")]
+        files.append([name] + [n for pair in pairs for n in pair]
+                     + [" / ".join(f"{theirs / ours:.1f}" for theirs, ours in pairs if ours > 0)])
     return "\n\n".join([
         source(report), "![bytes per record](cache.png)",
         "Bytes per record by used_memory (memcached: items and hash table as its `stats` count them), expiry included "
         "except in hashes, whose fields have none. Published: Memcarrot's own figures for data of the same name, "
         "not measured here, on other records than these. At small numbers of records ckv's dictionaries weigh most. "
         "GB per billion is the figure extrapolated as it is.",
-        table(["data"] + stores + ["published", "ckv, GB per billion"], sizes),
+        table({"data": "", **dict.fromkeys(stores, ".1f"), "published": "", "ckv, GB per billion": ".0f"}, sizes),
         "Records loaded per second, 50 in a pipeline (memcached: one by one, its client waits for each answer):",
-        table(["data"] + stores, rates),
+        table({"data": "", **dict.fromkeys(stores, ",.0f")}, rates),
         "Snapshots, seconds; the last column is how many times faster to save / load / restart. A restart is the "
         "time until the server answers, the start of the process included.",
-        table(["data", "save strings", "save ckv", "load strings", "load ckv", "restart strings", "restart ckv",
-               "times"], files)])
+        table({"data": "", **dict.fromkeys(["save strings", "save ckv", "load strings", "load ckv", "restart strings",
+                                            "restart ckv"], ".3f"), "times": ""}, files)])
 
 
 def latency_ratios(report):
@@ -119,92 +175,210 @@ def latency_ratios(report):
 
 
 def latency(report):
-    rows = [[str(r["clients"]), r["store"], f"{r['per_second']:,.0f}"]
-            + [f"{r['us'][p] / 1000:.3f}" for p in ("median", "p95", "p99")] for r in report["rows"]]
-    speed = {(r["clients"], r["store"]): r["per_second"] for r in report["rows"]}
     ratios = ", ".join(f"{ratio:.2f}" for ratio in latency_ratios(report).values())
-    stores, clients = list(dict.fromkeys(store for _, store in speed)), list(dict.fromkeys(n for n, _ in speed))
-    plots.bars("latency", [f"{n} clients" for n in clients], {store: [speed[n, store] for n in clients] for store in stores},
-              "objects stored per second")
+    rows = [[r["clients"], r["store"], r["per_second"]] + [r["us"][p] / 1000 for p in ("median", "p95", "p99")]
+            for r in report["rows"]]
     return "\n\n".join([source(report) + f" ckv's stores/s against strings', by clients: {ratios}.",
                         "![stores per second](latency.png)",
-                        table(["clients", "store", "stores/s", "median ms", "p95 ms", "p99 ms"], rows)])
+                        table({"clients": "", "store": "", "stores/s": ",.0f", "median ms": ".3f", "p95 ms": ".3f",
+                               "p99 ms": ".3f"}, rows)])
 
 
 def uuid(report):
-    rows = [[r["store"], str(r["bucket"] or ""), f"{r['bytes']['used_memory'] / 1000:.4f}",
-             f"{r['bytes']['rss'] / 1000:.4f}", f"{r['load_per_second']:,.0f}"] for r in report["rows"]]
-    plots.bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in report["rows"]],
-              {what: [r["bytes"][what] / 1000 for r in report["rows"]] for what in ("used_memory", "rss")},
-              "GB per million records")
-    return source(report) + "\n\n![GB per million](uuid.png)\n\n" + table(
-        ["store", "characters of the hash's key", "GB per million (used_memory)", "GB per million (RSS)",
-         "records loaded per second"], rows)
+    rows = [[r["store"], r["bucket"], r["bytes"]["used_memory"] / 1000, r["bytes"]["rss"] / 1000, r["load_per_second"]]
+            for r in report["rows"]]
+    return "\n\n".join([source(report), "![GB per million](uuid.png)",
+                        table({"store": "", "characters of the hash's key": "", "GB per million (used_memory)": ".4f",
+                               "GB per million (RSS)": ".4f", "records loaded per second": ",.0f"}, rows)])
 
 
 def fans(report):
-    rows = [[r["store"], r["transport"], f"{r['seconds']:.1f}", f"{r['per_second']:,.0f}",
-             f"{r['bytes'] / 1e6:.2f}" if "bytes" in r else ""] for r in report["rows"]]
-    plots.bars("fans", [f"{r['store']} {r['transport']}" for r in report["rows"]],
-              {"seconds": [r["seconds"] for r in report["rows"]]}, "seconds")
+    rows = [[r["store"], r["transport"], r["seconds"], r["per_second"], r["bytes"] / 1e6 if "bytes" in r else None]
+            for r in report["rows"]]
     return "\n\n".join([source(report, "profiles"),
                         f"{report['rows'][0]['pairs']:,} pairs of pages, a read and a write each; the rows at the end were the same "
                         "in all stores that keep any.", "![seconds](fans.png)",
-                        table(["store", "over", "seconds", "pairs per second", "MB of rows"], rows)])
+                        table({"store": "", "over": "", "seconds": ".1f", "pairs per second": ",.0f", "MB of rows": ".2f"}, rows)])
+
+
+# ---- cache duty ------------------------------------------------------------------------------------------
+
+
+def expiry(e):
+    return (f"{e['records']:,} records with TTLs of 1-60 s, written in {e['seconds']} s. At most {e['worst_expired_share']:.1%} of "
+            f"the stored ones had expired; {e['returned_expired']} expired ones were returned. When all were gone the server took "
+            f"{e['bytes_after']:,} bytes, {e['bytes_after'] / e['empty_bytes'] - 1:+.1%} of what it took empty. "
+            f"Active expiry took {e['expire_seconds']:.0f} s of CPU.\n\n"
+            + table({"after s": ".0f", "stored": ",", "expired": ".1%"}, e["samples"][2::3]))
+
+
+def hits(h):
+    rows = [[run["alpha"], run["policy"], run["strings"], run["strings_records"], run["ckv"], run["ckv_records"],
+             run["ckv_equal"], run["exact_lru"], run["ckv_equal_records"]] for run in h["runs"]]
+    return (f"Hit rates: reads of {h['keys']:,} keys by Zipf's law, what is missing is written back; maxmemory "
+            f"{h['maxmemory'] >> 20} MB, which holds a tenth of the keys as strings. Then ckv in less memory, so that it holds about "
+            "as many records as strings did, beside an exact LRU list of as many. (With alpha 1.1 all that is ever read fits.)\n\n"
+            + table([("alpha", ""), ("policy", ""), ("strings", ".2%"), ("records", ","), ("ckv", ".2%"), ("records", ","),
+                     ("ckv in less", ".2%"), ("exact LRU", ".2%"), ("records", ",")], rows))
+
+
+def limit(runs):
+    rows = [[r["policy"] + (" with strings" if r["others"] else ""), r["writes"], r["highest"], r["evicted_by_server"],
+             r["kept_records"], r["kept_strings"]] for r in runs]
+    return ("Writes of mixed sizes at maxmemory, and how much of what was written is left:\n\n"
+            + table({"policy": "", "writes": ",", "most used_memory / maxmemory": ".1%", "keys evicted by the server": "",
+                     "records left": ".1%", "strings left": ".1%"}, rows))
 
 
 def cache_duty(report):
-    e, h, about = report["expiry"], report["hits"], report["about"]
-    samples = [[f"{second:.0f}", f"{stored:,}", f"{share:.1%}"] for second, stored, share in e["samples"][2::3]]
-    hits = [[str(r["alpha"]), r["policy"], f"{r['strings']:.2%}", f"{r['strings_records']:,}", f"{r['ckv']:.2%}",
-             f"{r['ckv_records']:,}", f"{r['ckv_equal']:.2%}", f"{r['exact_lru']:.2%}", f"{r['ckv_equal_records']:,}"]
-            for r in h["runs"]]
-    limits = [[r["policy"] + (" with strings" if r["others"] else ""), f"{r['writes']:,}", f"{r['highest']:.1%}",
-               str(r["evicted_by_server"]), f"{r['kept_records']:.1%}",
-               f"{r['kept_strings']:.1%}" if r["others"] else ""] for r in report["limit"]]
-    return "\n\n".join([
-        f"`{about['command']}`, {about['date']}; values of {about['data']}.",
-        f"{e['records']:,} records with TTLs of 1-60 s, written in {e['seconds']} s. At most {e['worst_expired_share']:.1%} of "
-        f"the stored ones had expired; {e['returned_expired']} expired ones were returned. When all were gone the server took "
-        f"{e['bytes_after']:,} bytes, {e['bytes_after'] / e['empty_bytes'] - 1:+.1%} of what it took empty. "
-        f"Active expiry took {e['expire_seconds']:.0f} s of CPU.",
-        table(["after s", "stored", "expired"], samples),
-        f"Hit rates: reads of {h['keys']:,} keys by Zipf's law, what is missing is written back; maxmemory "
-        f"{h['maxmemory'] >> 20} MB, which holds a tenth of the keys as strings. Then ckv in less memory, so that it holds about "
-        "as many records as strings did, beside an exact LRU list of as many. (With alpha 1.1 all that is ever read fits.)",
-        table(["alpha", "policy", "strings", "records", "ckv", "records", "ckv in less", "exact LRU", "records"], hits),
-        "Writes of mixed sizes at maxmemory, and how much of what was written is left:",
-        table(["policy", "writes", "most used_memory / maxmemory", "keys evicted by the server", "records left",
-               "strings left"], limits)])
+    about = report["about"]
+    return "\n\n".join([f"`{about['command']}`, {about['date']}; values of {about['data']}."] + parts(report, CACHE_DUTY))
+
+
+# ---- scale -----------------------------------------------------------------------------------------------
+
+
+def told(part):
+    return f"{part['records']:,} records"
+
+
+def density(rows_by_file):
+    def line(records, ours, strings):
+        return [records, ours["used_memory"], ours["rss"], int(ours["info"]["ckv_page_bytes"]) / records,
+                int(ours["info"]["ckv_dictionary_bytes"]) / records, ours["per_second"], strings["used_memory"]]
+
+    return "\n\n".join(table({f"{name}: records": ",", "used_memory": ".2f", "RSS": ".2f", "in pages": ".2f",
+                              "dictionaries": ".2f", "loaded per second": ",.0f", "SET used_memory": ".2f"},
+                             [line(row["records"], row["ckv"], row["strings"]) for row in rows])
+                       for name, rows in rows_by_file.items())
+
+
+def pairs(part):
+    return table({f"pairs, {told(part)}": "", "used_memory": ".2f", "RSS": ".2f"},
+                 [[what, r["used_memory"], r["rss"]] for what, r in part["figures"].items()])
+
+
+def speed(part):
+    rows = []
+    for depth, verbs in part["figures"].items():
+        for verb, m in verbs.items():
+            native = verbs[verb.removeprefix("C")]
+            rows.append([verb, depth, m["per_second"], m["cpu_us"], m["p999_ms"], m["per_second"] / native["per_second"],
+                         native["cpu_us"] / m["cpu_us"], m["p999_ms"] / native["p999_ms"]])
+    return table({f"speed, {told(part)}": "", "pipeline": "", "requests/s": ",.0f", "CPU us": ".2f", "p99.9 ms": ".2f",
+                  "ratio of requests/s": ".2f", "ratio of CPU": ".2f", "ratio of p99.9": ".2f"}, rows)
+
+
+def pause(part):
+    rounds = [(verb, r) for verb, rounds in part["figures"].items() for r in rounds]
+    bounds = sorted({bound for _, r in rounds for bound in r["histogram"]}, key=float)
+    rows = [[verb, r["own_worst_ms"], r["worst_ms"]] + [r["histogram"].get(bound, 0) for bound in bounds]
+            + [", ".join(f"{name} {longest} ms" for name, _, _, longest in r["latency"]), r["stolen_seconds"]]
+            for verb, r in rounds]
+    names = ["longer" if float(bound) > 1e6 else f"to {float(bound):g} ms" for bound in bounds]
+    return table({f"PINGs during a load, {told(part)}": "", "longest ms with nothing stolen": ".1f", "longest ms": ".1f",
+                  **dict.fromkeys(names, ""), "LATENCY LATEST, the longest": "", "s stolen by the host": ".1f"}, rows)
+
+
+def churn(part):
+    r = part["figures"]
+    return table({"churn: bytes per record left": ".2f", "freshly loaded": ".2f", "difference": "+.1%"},
+                 [[r["churned"], r["fresh"], r["churned"] / r["fresh"] - 1]])
+
+
+def files(part):
+    figures = part["figures"]
+    both = {verb: r["save"] + r["load"] for verb, r in figures.items()}
+    rows = [[verb, r["save"], r["load"], both[verb], r["bytes"] / 1e6, r["bytes"] / r["used_memory"]]
+            for verb, r in figures.items()]
+    text = table({f"files, {told(part)}": "", "SAVE s": ".2f", "load s": ".2f", "both s": ".2f", "file MB": ".1f",
+                  "file / used_memory": ".2f"}, rows)
+    spent = figures["CSET"]["save_spent"]
+    return (f"{text}\n\nSaving and loading: **{both['SET'] / both['CSET']:.1f} times** faster."
+            f" Of ckv's SAVE, {spent['user']:.2f} s are the processor's in the server (walking pages, and the file's "
+            f"CRC64: without that, `rdbchecksum no`, the whole takes {spent['unchecked']:.2f} s), {spent['system']:.2f} s "
+            f"the kernel's (writing), the rest waiting for the disk. Loading reads, checks each page and copies it.")
+
+
+def drift(part):
+    return table({f"{told(part)} of each": "", "alone": ".2f", "together": ".2f", "difference": "+.1%"},
+                 [[kind, r["alone"], r["together"], r["together"] / r["alone"] - 1] for kind, r in part["figures"].items()])
+
+
+def scale(report):
+    run = report["run"]
+    return "\n\n".join([f"`make bench-scale`, last on {run['date']}, {run['cores']} cores; CKV TRAIN and CKV OPTIMIZE after each load.",
+                        "![bytes per record](scale.png)"] + parts(report, [part for part in SCALE if part != "drift"]))
+
+
+def kinds(report):
+    return drift(report["drift"])
+
+
+# ---- what runs without a server --------------------------------------------------------------------------
+
+
+def layout(report):
+    key = report["tag"] + report["stems_and_keys"]
+    overhead = {"free space in pages": report["free"], "length of the value": report["length"],
+                "dictionaries": report["dictionaries"], "directories of the maps": report["directories"],
+                "page headers": report["page_headers"], "tags and lengths of groups": report["groups"]}
+    total = report["pages"] + report["directories"] + report["dictionaries"]
+    rows = [["encoded value", report["value"]], ["expiry", report["expiry"]],
+            ["encoded key: one byte of suffix, and the share of a group's stem", key],
+            ["**overhead**", f"**{sum(overhead.values()):.2f}**"]]
+    rows += [[f"of it {what}", n] for what, n in sorted(overhead.items(), key=lambda item: -item[1])]
+    return (f"How the {total:.1f} bytes of a record of {report['data']} with `KEY:<n>` and `EX 86400` at {report['records']:,} records are "
+            "made up, by `make bench-layout`, which adds up what every byte of every page is for. (What the server itself "
+            "grows by is the difference to `used_memory` above.)\n\n" + table({"": "", "bytes": ".2f"}, rows))
+
+
+def codec(report):
+    rows = []
+    for r in report:
+        phrase, zstd, training = r["phrase"], r["zstd"], r["phrase_training"]
+        rows.append([stem(r["name"]), r["raw"], zstd["bytes"], r["zstd_pages"]["bytes"] if "zstd_pages" in r else None,
+                     phrase["bytes"], f"**{r['best']['bytes']:.2f}**", training["table_bytes"] / 1024, training["seconds"]]
+                    + [f"{phrase[speed]:.0f} ({zstd[speed]:.0f})" for speed in ("encode_mb_s", "decode_mb_s")])
+    return table({"data": "", "raw": ".1f", "zstd, one record": ".2f", "zstd, 8 KB pages": ".2f", "phrases": ".2f",
+                  "best of both": "", "tables KB": ".0f", "training s": ".2f", "encode MB/s (zstd)": "",
+                  "decode MB/s (zstd)": ""}, rows)
+
+
+# ---- pages -----------------------------------------------------------------------------------------------
+
+
+SCALE = {"density": density, "pairs": pairs, "speed": speed, "pause": pause, "churn": churn, "files": files, "drift": drift}
+CACHE_DUTY = {"expiry": expiry, "hits": hits, "limit": limit}
+
+
+def parts(report, names):
+    """Those of a report of several parts."""
+    return [{**SCALE, **CACHE_DUTY}[name](report[name]) for name in names]
 
 
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
-         "fans": ("fans", fans), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", report_scale.codec),
-         "scale": ("scale", report_scale.scale), "kinds": ("scale", report_scale.kinds),
-         "layout": ("layout", report_scale.layout)}
+         "fans": ("fans", fans), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
+         "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
 
 
 def generated(page):
-    """The page with all of its parts made anew; draws the plots as well."""
-    for name, (result, render) in PARTS.items():
-        with open(os.path.join(RESULTS, f"{result}.json")) as f:
-            text = render(json.load(f))
-        page, count = re.subn(f"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)",
+    """The page with all of its parts made anew."""
+    return replaced(page, {name: render(result(of)) for name, (of, render) in PARTS.items()})
+
+
+def replaced(page, texts):
+    for name, text in texts.items():
+        page, count = re.subn(f"(<!-- {name}:begin[^>]*-->\n).*?(<!-- {name}:end -->)",
                               lambda m: m.group(1) + text + "\n" + m.group(2), page, flags=re.S)
         if count != 1:
-            raise Failed(f"{PAGE} has no markers <!-- {name}:begin --> and <!-- {name}:end -->")
+            raise Failed(f"there are no markers <!-- {name}:begin --> and <!-- {name}:end -->")
     return page
 
 
-def main():
-    with open(PAGE) as f:
-        page = f.read()
-    page = generated(page)
-    with open(PAGE, "w") as f:
+def rewrite(path, change):
+    with open(path) as f:
+        page = change(f.read())
+    with open(path, "w") as f:
         f.write(page)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

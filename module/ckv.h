@@ -1,14 +1,13 @@
 /*
- * ckv.h: what the Redis side of ckv shares.
+ * ckv.h: the state that the Redis side of ckv shares, and its log.
  *
- * Files: load.c (start), command_table.c (the commands), cmd_*.c (their families), keyspace.c
- * (from a user's key to its record), places.c (which map that is), maps.c (all maps there are),
- * strays.c (maps that were renamed), type.c (the data type: memory, COPY, free), rdb.c (saving and
- * loading), relocate.c (files of other layouts), migration.c (slots on the move), train.c (learning
- * a codec), cron.c (what happens between commands), feed.c (does anybody listen?), config.c,
- * info.c.
+ * The rooms, each built on those before it: core (how records lie in memory; knows no server),
+ * server (what we ask of the server), keyspace (from a key to its record), background (what happens
+ * between commands), persist (files), commands. docs/design.md walks through them.
  *
- * Nothing here knows how records lie inside a map: that is core's.
+ * Threads: everything here is the main thread's. Others are one that trains (background/train.c),
+ * and those of the server that free values (keyspace/maps.c, maps_free()). A child that saves has
+ * none of them.
  */
 #ifndef CKV_H
 #define CKV_H
@@ -19,11 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CKV_NAME         "ckv"
-#define CKV_VERSION      1
-#define CKV_TYPE_NAME    "ckv-map-1" /* nine characters, for ever */
-#define CKV_TYPE_VERSION 1
-#define CKV_MAP_PREFIX   "ckv:"
+#define CKV_NAME           "ckv"
+#define CKV_MODULE_VERSION 1
+#define CKV_MAP_PREFIX     "ckv:"
 
 typedef struct ckv_config {
     long long maps, dictionary_size, compression_level, train_after, maxmemory;
@@ -36,11 +33,11 @@ typedef struct ckv_stats {
     double expired_share;  /* of the records that active expiry came by lately */
 } ckv_stats;
 
-/* The one state of the module, used by the main thread only. */
+/* The one state of the module. */
 typedef struct ckv_state {
     ckv_config config;
     ckv_stats stats;
-    codecs codecs;
+    map_shared shared; /* by all maps */
     mem mem;
     uint64_t secret[2]; /* of the maps that are made here */
     uint32_t places;    /* of maps in a database */
@@ -49,12 +46,6 @@ typedef struct ckv_state {
 } ckv_state;
 
 extern ckv_state ckv;
-
-/* The server's clock, ms since 1970; within a command it stands still where the server can say. */
-int64_t ckv_now_ms(void);
-
-/* A clock for measuring, us. */
-uint64_t ckv_monotonic_us(void);
 
 /* RedisModule_Log with the module's name, and with no context at hand. */
 void ckv_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));

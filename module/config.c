@@ -13,7 +13,7 @@ static long long get_number(const char *name, void *at) {
 static int set_number(const char *name, long long value, void *at, RedisModuleString **error) {
     (void)name, (void)error;
     *(long long *)at = value;
-    ckv.codecs.zstd_level = (int)ckv.config.compression_level;
+    codecs_set_zstd_level(&ckv.shared.codecs, (int)ckv.config.compression_level);
     return REDISMODULE_OK;
 }
 

@@ -1,10 +1,11 @@
 /* info.c: the figures of INFO ckv and CKV STATS. See info.h. */
 #include "info.h"
 
-#include "background/cron.h"
+#include "background/reencode.h"
 #include "keyspace/maps.h"
 #include "background/rates.h"
 #include "background/train.h"
+#include "server/clock.h"
 
 typedef struct figure {
     const char *name;
@@ -22,9 +23,8 @@ static double ratio(double a, double b) {
 static int gather(figure *f) {
     maps_sum sum = maps_add_up(-1);
     const map_totals *t = &sum.totals;
-    long long codecs_there = 0, codec_bytes = (long long)codecs_bytes(&ckv.codecs);
-    for (int i = 1; i < CODECS_MAX; i++) codecs_there += ckv.codecs.place[i] != NULL;
-    const codec *current = ckv.codecs.place[ckv.codecs.current];
+    const codecs *all = &ckv.shared.codecs;
+    long long codec_bytes = (long long)codecs_bytes(all);
     double stored = (double)(t->page_bytes + t->large_bytes);
     double raw = (double)(t->key_bytes + t->value_bytes);
     int n = 0;
@@ -43,13 +43,13 @@ static int gather(figure *f) {
     COUNT("large_bytes", t->large_bytes);
     FRACTION("bytes_per_record", ratio(stored + (double)codec_bytes, (double)t->records));
     FRACTION("compression_ratio", ratio(raw, stored));
-    COUNT("dictionaries", codecs_there);
+    COUNT("dictionaries", codecs_count(all));
     COUNT("dictionary_bytes", codec_bytes);
     COUNT("dictionary_age_seconds",
-          ckv.codecs.current ? (ckv_now_ms() - current->made_ms) / 1000 : 0);
+          codecs_current_id(all) ? (clock_now_ms() - codecs_current(all)->made_ms) / 1000 : 0);
     COUNT("trainings", ckv.stats.trainings);
     COUNT("training", train_running());
-    COUNT("pages_to_reencode", cron_pages_to_reencode());
+    COUNT("pages_to_reencode", reencode_pages_ahead());
     COUNT("expired_records", ckv.stats.expired);
     FRACTION("expired_per_second", rates_now().expired);
     FRACTION("expired_share", ckv.stats.expired_share);

@@ -1,7 +1,7 @@
-/* load.c: the module's start, and what everything else stands on. */
+/* load.c: the module's start. */
 #include "ckv.h"
 #include "server/child.h"
-#include "commands/commands.h"
+#include "commands/register.h"
 #include "config.h"
 #include "background/cron.h"
 #include "background/evict.h"
@@ -10,44 +10,18 @@
 #include "keyspace/places.h"
 #include "persist/type.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/random.h>
-#include <time.h>
-
-ckv_state ckv;
-
-int64_t ckv_now_ms(void) {
-    /* Redis 7.2 and later: one time for a whole command or script. */
-    if (RedisModule_CachedMicroseconds) return RedisModule_CachedMicroseconds() / 1000;
-    return RedisModule_Milliseconds();
-}
-
-uint64_t ckv_monotonic_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-void ckv_log(const char *level, const char *format, ...) {
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    RedisModule_Log(NULL, level, "%s: %s", CKV_NAME, text);
-}
 
 static bool start_core(void) {
     ckv.mem =
         (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free, RedisModule_MallocSize};
     return getrandom(ckv.secret, sizeof ckv.secret, 0) == (ssize_t)sizeof ckv.secret &&
-           codecs_init(&ckv.codecs, &ckv.mem, 3);
+           map_shared_init(&ckv.shared, &ckv.mem, 3);
 }
 
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
                                                               RedisModuleString **argv, int argc) {
-    if (RedisModule_Init(ctx, CKV_NAME, CKV_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
+    if (RedisModule_Init(ctx, CKV_NAME, CKV_MODULE_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     if (argc > 0) {
         ckv_log("warning",
@@ -61,7 +35,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                                           migration_option());
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
         type_register(ctx) != REDISMODULE_OK || !child_start(ctx) ||
-        commands_register(ctx) != REDISMODULE_OK ||
+        register_commands(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);

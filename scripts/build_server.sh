@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds a Redis or Valkey server out of Debian's source package, to test the module with.
 #
-#   scripts/build_server.sh <name>=<package>/<suite>      e.g. valkey-9=valkey/sid
+#   scripts/build_server.sh <name>=<package>/<suite>      e.g. valkey-9.1=valkey/sid
 #
 # Leaves build/servers/<name>/{redis-server,redis-cli,redis-benchmark}; Valkey's programs get these
-# names too. It is upstream's source without Debian's patches, so its own copies of jemalloc, Lua and
-# the rest are used and nothing else has to be installed. One job, unless JOBS=<n>. A <name> that ends
-# in -asan is built with AddressSanitizer and libc's malloc.
+# names too, and source is a link to where it was built from. It is upstream's source without Debian's
+# patches, so its own copies of jemalloc, Lua and the rest are used and nothing else has to be installed.
+# One job, unless JOBS=<n>. A <name> that ends in -asan is built with AddressSanitizer and libc's malloc.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ case $name in
 *) allocator=MALLOC=jemalloc ;;
 esac
 
-[ -x "$target/redis-server" ] && exit 0
+[ -x "$target/redis-server" ] && [ -e "$target/source" ] && exit 0
 
 source=$(UPSTREAM=yes APT_DIR=build/deps/apt scripts/fetch_source.sh "$package" "$suite" build/servers/src |
     tail -n 1)
@@ -35,6 +35,7 @@ mkdir -p "$target"
 for program in server cli benchmark; do
     cp "$source/src/$package-$program" "$target/redis-$program"
 done
+ln -sfn "../src/${source##*/}" "$target/source"
 # The objects take more room than the server; the sources stay to be read.
 make -C "$source/src" distclean >/dev/null 2>&1 || true
 "$target/redis-server" --version

@@ -2,7 +2,7 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python3|python|fuzz|lint|coverage|deb|bench|all]...     (default: all)
+#   scripts/setup.sh [build|server|python3|python|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
 #
 # python3 is the interpreter alone, python the environment of the tests in .venv.
 #
@@ -117,6 +117,8 @@ check_python() {
 
 check_python3() { have "$PYTHON" || need python3 "Python 3.9 or newer"; }
 
+check_tcl() { have tclsh8.6 || have tclsh8.7 || need tcl "Tcl 8.6 (tclsh8.6)"; }
+
 check_fuzz() {
     have clang || need clang "clang with libFuzzer, AddressSanitizer and UBSan (compiler-rt)"
 }
@@ -175,8 +177,8 @@ finish_fuzz() {
 parts=
 for part in "$@"; do
     case $part in
-        all) parts="$parts build server python fuzz lint coverage deb bench" ;;
-        build | server | python | python3 | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
+        all) parts="$parts build server python tcl fuzz lint coverage deb bench" ;;
+        build | server | python | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1

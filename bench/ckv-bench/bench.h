@@ -2,7 +2,7 @@
  *
  *   main.c       threads, progress, the report
  *   options.c    the command line
- *   records.c    the values (a file's records), the keys, which record is next
+ *   keys.c       the keys, which record is next
  *   histogram.c  latencies
  *   encode.c     compression on the client's side
  *   redis.c      strings, hashes and ckv, by hiredis
@@ -11,8 +11,7 @@
 #ifndef CKV_BENCH_H
 #define CKV_BENCH_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common/common.h"
 
 #define KEY_SIZE 40
 
@@ -26,26 +25,14 @@ typedef struct {
     const StoreKind *kind;
     Encoding encoding;
     const char *data;
-    const char *json; /* NULL: standard output */
     const char *host;
     const char *socket; /* path of a Unix socket instead of host and port, or NULL */
     Mode mode;
     long port, records, operations, threads, clients, pipeline, ttl, bucket;
-    double zipf; /* 0: every record is as likely */
+    long first, digits; /* of the keys' numbers */
+    double zipf;        /* 0: every record is as likely */
     int uuid;
 } Options;
-
-typedef struct {
-    const char *bytes;
-    size_t length;
-} Value;
-
-typedef struct {
-    char *file;
-    Value *values; /* pointers into file */
-    size_t count;
-    size_t longest;
-} Records;
 
 /* Connections of one kind of store. send() and receive() deal with `count` records, one pipeline;
  * both end the program with a message when the store fails or returns anything but what was stored.
@@ -59,16 +46,11 @@ struct StoreKind {
     void (*close)(Connection *c);
 };
 
+extern const char *const mode_names[];
 extern const StoreKind store_strings, store_hashes, store_ckv, store_memcached;
-
-void fail(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
-void *allocate(size_t size); /* zeroed; ends the program when there is no memory */
 
 void options_parse(Options *options, int argc, char **argv);
 
-void records_read(Records *records, const char *path);
-void records_free(Records *records);
-const Value *records_at(const Records *records, uint64_t number);
 size_t record_key(char key[KEY_SIZE], const Options *options, uint64_t number);
 
 typedef struct {

@@ -1,13 +1,10 @@
 #include "bench.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,22 +27,8 @@ typedef struct {
     pthread_t thread;
 } Worker;
 
-void fail(int status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    flockfile(stderr);
-    fputs(isatty(2) ? "\r\033[Kckv-bench: " : "ckv-bench: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    _exit(status); /* other threads still use what exit() would tear down */
-}
-
-void *allocate(size_t size) {
-    void *p = calloc(1, size);
-    if (!p) fail(1, "out of memory");
-    return p;
-}
+const char *const mode_names[] = {
+    [MODE_LOAD] = "load", [MODE_READ] = "read", [MODE_MIXED] = "mixed"};
 
 static uint64_t now_ns(void) {
     struct timespec t;
@@ -72,18 +55,25 @@ static void start_pipeline(Worker *w, Client *c) {
     o->kind->send(c->connection, c->writes, c->numbers, c->count);
 }
 
+static void finish_pipeline(Worker *w, Client *c) {
+    w->options->kind->receive(c->connection, c->writes, c->numbers, c->count);
+    histogram_add(&w->latency, now_ns() - c->began);
+    atomic_fetch_add(&w->done, c->count);
+}
+
+/* Waits for one client's pipeline while those of the others are under way. */
 static void *work(void *argument) {
     Worker *w = argument;
-    while (w->next < w->end) {
-        for (size_t i = 0; i < w->client_count; i++) start_pipeline(w, &w->clients[i]);
+    size_t under_way;
+    do {
+        under_way = 0;
         for (size_t i = 0; i < w->client_count; i++) {
             Client *c = &w->clients[i];
-            if (c->count == 0) continue;
-            w->options->kind->receive(c->connection, c->writes, c->numbers, c->count);
-            histogram_add(&w->latency, now_ns() - c->began);
-            atomic_fetch_add(&w->done, c->count);
+            if (c->count > 0) finish_pipeline(w, c);
+            start_pipeline(w, c);
+            under_way += c->count;
         }
-    }
+    } while (under_way > 0);
     return NULL;
 }
 
@@ -122,22 +112,21 @@ static void show_progress(Worker *workers, const Options *o) {
 }
 
 static void report(const Options *o, const Records *records, const Histogram *h, double seconds) {
-    static const char *modes[] = {
-        [MODE_LOAD] = "load", [MODE_READ] = "read", [MODE_MIXED] = "mixed"};
-    FILE *out = o->json ? fopen(o->json, "w") : stdout;
-    if (!out) fail(1, "cannot write %s: %s", o->json, strerror(errno));
-    fprintf(out,
-            "{\"server\": \"%s\", \"mode\": \"%s\", \"records\": %ld, \"operations\": %ld, "
-            "\"threads\": %ld, \"clients\": %ld, \"pipeline\": %ld, \"ttl\": %ld, \"zipf\": %g,\n"
-            " \"different_values\": %zu, \"seconds\": %.6f, \"per_second\": %.1f,\n"
-            " \"pipeline_us\": {\"median\": %.2f, \"p95\": %.2f, \"p99\": %.2f, \"p999\": %.2f, "
-            "\"max\": %.2f}}\n",
-            o->server, modes[o->mode], o->records, o->operations, o->threads, o->clients,
-            o->pipeline, o->ttl, o->zipf, records->count, seconds, (double)o->operations / seconds,
-            (double)histogram_percentile(h, 50) / 1e3, (double)histogram_percentile(h, 95) / 1e3,
-            (double)histogram_percentile(h, 99) / 1e3, (double)histogram_percentile(h, 99.9) / 1e3,
-            (double)h->longest / 1e3);
-    if (fflush(out) != 0 || (o->json && fclose(out) != 0)) fail(1, "cannot write the report");
+    static const struct {
+        const char *name;
+        double percent;
+    } points[] = {{"median", 50}, {"p95", 95}, {"p99", 99}, {"p999", 99.9}, {"max", 100}};
+    printf(
+        "{\"server\": \"%s\", \"mode\": \"%s\", \"records\": %ld, \"operations\": %ld, "
+        "\"threads\": %ld, \"clients\": %ld, \"pipeline\": %ld, \"ttl\": %ld, \"zipf\": %g,\n"
+        " \"different_values\": %zu, \"seconds\": %.6f, \"per_second\": %.1f,\n \"pipeline_us\": {",
+        o->server, mode_names[o->mode], o->records, o->operations, o->threads, o->clients,
+        o->pipeline, o->ttl, o->zipf, records->count, seconds, (double)o->operations / seconds);
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+        printf("%s\"%s\": %.2f", i ? ", " : "", points[i].name,
+               (double)histogram_percentile(h, points[i].percent) / 1e3);
+    puts("}}");
+    if (fflush(stdout) != 0) fail(1, "cannot write the report");
 }
 
 static void run(const Options *o, const Records *records) {

@@ -9,6 +9,7 @@
  */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "core/phrase/phrase.h"
+#include "common/common.h"
 
 #include <malloc.h>
 #include <stdbool.h>
@@ -44,16 +45,6 @@ typedef struct timing {
     double encode, decode; /* seconds for all test records */
 } timing;
 
-static void die(const char *what) {
-    fprintf(stderr, "bench_codec: %s\n", what);
-    exit(1);
-}
-
-static void *must(void *block) {
-    if (!block) die("out of memory");
-    return block;
-}
-
 /* CPU seconds of this thread: other programs on the machine count less. */
 static double now(void) {
     struct timespec t;
@@ -79,8 +70,7 @@ static void peak_free(void *block) {
 static void *peak_realloc(void *block, size_t n) {
     (void)block;
     (void)n;
-    die("nothing in the codec reallocates");
-    return NULL;
+    fail(1, "nothing in the codec reallocates");
 }
 static const mem peak_mem = {peak_alloc, peak_realloc, peak_free, malloc_usable_size};
 
@@ -89,42 +79,17 @@ static const mem peak_mem = {peak_alloc, peak_realloc, peak_free, malloc_usable_
 
 static void add_record(data_set *d, const uint8_t *at, size_t len) {
     if ((d->n & (d->n - 1)) == 0)
-        d->records = must(realloc(d->records, (d->n ? 2 * d->n : 1) * sizeof *d->records));
+        d->records = reallocate(d->records, (d->n ? 2 * d->n : 1) * sizeof *d->records);
     d->records[d->n++] = (phrase_sample){at, (uint32_t)len};
 }
 
-static void split_lines(data_set *d) {
-    for (size_t i = 0; i < d->len;) {
-        const uint8_t *end = memchr(d->bytes + i, '\n', d->len - i);
-        size_t len = end ? (size_t)(end - d->bytes) - i : d->len - i;
-        add_record(d, d->bytes + i, len);
-        i += len + 1;
-    }
-}
-
-static void split_prefixed(data_set *d) {
-    for (size_t i = 0; i + 4 <= d->len;) {
-        uint32_t len;
-        memcpy(&len, d->bytes + i, 4);
-        if (len > d->len - i - 4) die("a record is longer than its file");
-        add_record(d, d->bytes + i + 4, len);
-        i += 4 + (size_t)len;
-    }
-}
-
 static data_set read_file(const char *path) {
-    data_set d = {.name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path};
-    FILE *f = fopen(path, "rb");
-    if (!f || fseek(f, 0, SEEK_END) != 0) die(path);
-    d.len = (size_t)ftell(f);
-    rewind(f);
-    d.bytes = must(malloc(d.len + 1));
-    if (fread(d.bytes, 1, d.len, f) != d.len) die(path);
-    fclose(f);
-    if (strlen(path) > 6 && strcmp(path + strlen(path) - 6, ".u32le") == 0)
-        split_prefixed(&d);
-    else
-        split_lines(&d);
+    Records file;
+    records_read(&file, path);
+    data_set d = {.name = file_name(path), .bytes = (uint8_t *)file.file, .len = file.size};
+    for (size_t i = 0; i < file.count; i++)
+        add_record(&d, (const uint8_t *)file.values[i].bytes, file.values[i].length);
+    free(file.values);
     return d;
 }
 
@@ -153,7 +118,7 @@ static int key_uuid(char *to) {
 }
 
 static data_set make_keys(const char *name, int (*make)(char *)) {
-    data_set d = {.name = name, .bytes = must(malloc(KEYS * 40))};
+    data_set d = {.name = name, .bytes = allocate(KEYS * 40)};
     for (uint32_t i = 0; i < KEYS && d.len < 8u << 20; i++) {
         int len = make((char *)d.bytes + d.len);
         add_record(&d, d.bytes + d.len, (size_t)len);
@@ -172,7 +137,7 @@ static void choose(data_set *d) {
         d->test_bytes += len;
         if (len > d->longest) d->longest = len;
     }
-    if (d->test == 0 || d->test_bytes == 0) die("a file has too few records");
+    if (d->test == 0 || d->test_bytes == 0) fail(1, "a file has too few records");
 }
 
 /* ---- the codecs --------------------------------------------------------------------------------
@@ -196,10 +161,10 @@ typedef struct codec {
 static encoded encode_all(const data_set *d, const codec *c) {
     const phrase_sample *test = d->records + d->learn;
     size_t each = ZSTD_COMPRESSBOUND(d->longest) + 3 * d->longest, sum = 0;
-    encoded e = {.len = must(malloc(d->test * sizeof *e.len)),
-                 .bytes = must(malloc(3 * d->test_bytes + 64 * d->test + each)),
+    encoded e = {.len = allocate(d->test * sizeof *e.len),
+                 .bytes = allocate(3 * d->test_bytes + 64 * d->test + each),
                  .time = {1e9, 1e9}};
-    uint8_t *back = must(malloc(d->longest + 64));
+    uint8_t *back = allocate(d->longest + 64);
     for (int pass = 0; pass < PASSES; pass++) {
         uint8_t *at = e.bytes;
         double start = now();
@@ -217,7 +182,7 @@ static encoded encode_all(const data_set *d, const codec *c) {
     for (size_t i = 0; i < d->test; at += e.len[i++]) {
         size_t got = c->decode(c->self, at, e.len[i], back, d->longest + 64);
         if (got != test[i].len || memcmp(back, test[i].data, got) != 0)
-            die("a record came back wrong");
+            fail(1, "a record came back wrong");
         sum += e.len[i] - (e.len[i] < c->header ? e.len[i] : c->header);
     }
     e.average = (double)sum / (double)d->test;
@@ -246,7 +211,7 @@ typedef struct zstd {
 } zstd;
 
 static size_t zstd_check(size_t code) {
-    if (ZSTD_isError(code)) die(ZSTD_getErrorName(code));
+    if (ZSTD_isError(code)) fail(1, "%s", ZSTD_getErrorName(code));
     return code;
 }
 static size_t zstd_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {
@@ -259,9 +224,9 @@ static size_t zstd_decode_record(void *self, const uint8_t *from, size_t len, ui
 
 /* Learns a dictionary; without one if the data is too little for it. */
 static zstd zstd_learn(const data_set *d, size_t dict_bytes) {
-    zstd z = {ZSTD_createCCtx(), ZSTD_createDCtx(), must(malloc(dict_bytes)), 0};
-    uint8_t *joined = must(malloc(d->learn_bytes + 1)), *at = joined;
-    size_t *lens = must(malloc(d->learn * sizeof *lens));
+    zstd z = {ZSTD_createCCtx(), ZSTD_createDCtx(), allocate(dict_bytes), 0};
+    uint8_t *joined = allocate(d->learn_bytes + 1), *at = joined;
+    size_t *lens = allocate(d->learn * sizeof *lens);
     for (size_t i = 0; i < d->learn; i++) {
         lens[i] = d->records[i].len;
         memcpy(at, d->records[i].data, lens[i]);
@@ -291,7 +256,7 @@ static double measure_pages(const data_set *d) {
     zstd z = zstd_learn(d, PAGE_DICT);
     const phrase_sample *test = d->records + d->learn;
     size_t cap = PAGE_BYTES + d->longest, len = 0, sum = 0;
-    uint8_t *page = must(malloc(cap)), *to = must(malloc(ZSTD_COMPRESSBOUND(cap)));
+    uint8_t *page = allocate(cap), *to = allocate(ZSTD_COMPRESSBOUND(cap));
     for (size_t i = 0; i < d->test; i++) {
         memcpy(page + len, test[i].data, test[i].len);
         len += test[i].len;
@@ -305,8 +270,8 @@ static double measure_pages(const data_set *d) {
     return (double)sum / (double)d->test;
 }
 
-/* ---- output
- * ---------------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------------
+ */
 
 /* What is stored for each record: as it is and a byte more, or what a codec makes of it. */
 static double measure_best(const data_set *d, const encoded *a, const encoded *b, size_t header) {
@@ -334,7 +299,7 @@ static encoded measure_phrases(const data_set *d, const char *name, size_t max_b
     peak = allocated;
     phrase_dict *p = phrase_train(&peak_mem, d->records, d->learn, max_bytes);
     double seconds = now() - start;
-    if (!p) die("out of memory");
+    if (!p) fail(1, "out of memory");
     codec c = {phrase_encode_record, phrase_decode_record, p, 0};
     encoded e = encode_all(d, &c);
     print_codec(d, name, &e);

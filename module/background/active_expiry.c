@@ -1,9 +1,12 @@
-/* expire.c: active expiry. See expire.h. */
+/* active_expiry.c: active expiry. See active_expiry.h. */
 #include "background/active_expiry.h"
 
 #include "core/map/map_expire.h"
-#include "keyspace/lookup.h"
+#include "keyspace/maps.h"
 #include "keyspace/removals.h"
+#include "server/clock.h"
+#include "server/role.h"
+#include "keyspace/map_home.h"
 
 /* Of what a slice has looked at, more than 1 in this has expired: there is much to do. */
 #define MUCH         10
@@ -15,28 +18,28 @@ static struct {
     RedisModuleCtx *ctx;
 } pass;
 
-void expire_start(void) {
+void active_expiry_start(void) {
     maps_cursor_register(&pass.cursor);
 }
 
 /* Expires what is due in one bucket, at most a batch; true if that was all. */
-static bool expire_bucket(stored_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
+static bool expire_bucket(keyed_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
     RedisModule_SelectDb(pass.ctx, s->db);
     uint32_t n = map_expire(s->m, bucket, now_ms, REMOVALS_MAX, removals_note, &pass.gone);
     *deleted += n;
     ckv.stats.expired += n;
     removals_announce(pass.ctx, &pass.gone, REDISMODULE_NOTIFY_EXPIRED, "expired");
-    keyspace_drop_if_empty(pass.ctx, s);
+    map_home_drop_if_empty(pass.ctx, s);
     return n < REMOVALS_MAX;
 }
 
-bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
-    stored_map *s;
+bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    keyed_map *s;
     uint32_t bucket;
     uint64_t looked_at = 0, deleted = 0;
-    uint64_t start_us = ckv_monotonic_us();
-    int64_t now_ms = ckv_now_ms();
-    if (!keyspace_may_expire(ctx)) return false;
+    uint64_t start_us = clock_monotonic_us();
+    int64_t now_ms = clock_now_ms();
+    if (!role_may_expire(ctx)) return false;
     pass.ctx = ctx;
     if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
@@ -46,11 +49,11 @@ bool expire_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
             if (!expire_bucket(s, bucket, now_ms, &deleted))
                 maps_cursor_again(&pass.cursor, s, bucket);
         }
-        if (ckv_monotonic_us() >= deadline_us) break;
+        if (clock_monotonic_us() >= deadline_us) break;
     }
     if (looked_at > 0)
         ckv.stats.expired_share +=
             SHARE_WEIGHT * ((double)deleted / (double)looked_at - ckv.stats.expired_share);
-    ckv.stats.expire_us += ckv_monotonic_us() - start_us;
+    ckv.stats.expire_us += clock_monotonic_us() - start_us;
     return deleted * MUCH > looked_at;
 }

@@ -1,25 +1,22 @@
 /* evict.c: making room. See evict.h. */
 #include "background/evict.h"
 
-#include "server/child.h"
 #include "core/map/map_evict.h"
 #include "background/evict_other_keys.h"
-#include "keyspace/lookup.h"
+#include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
+#include "server/filter.h"
 #include "keyspace/removals.h"
+#include "server/clock.h"
+#include "server/role.h"
+#include "keyspace/map_home.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 /* Shares of a limit, see evict.h. */
 #define FREE_SLOWLY  0.01
 #define FREE_AT_ONCE 0.0005
 #define NEAR         0.03
-/* But at most so many bytes, and as if the limit were at least this. */
-#define FREE_MOST   (64.0 * (1 << 20))
-#define LIMIT_LEAST (32.0 * (1 << 20))
-/* What the records take is added up again when this share of the limit has been written. */
-#define REMEASURE(limit) ((uint64_t)(limit) / 2048)
 /* Nothing was found that may go: how long that is believed. */
 #define EXHAUSTED_MS      10000
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
@@ -34,64 +31,18 @@ typedef struct balance {
 } balance;
 
 static struct {
-    bool evicts; /* the policy is other than noeviction */
     map_eviction how;
-    uint8_t uses_of_write;
-    uint64_t server_limit; /* bytes; 0: none */
-    bool refuses; /* as of the start of the command: it must do all that it does, or nothing */
-    RedisModuleCommandFilter *filter;
     maps_cursor hand;
     removals gone;
     uint32_t rounds_in_vain, calls_in_vain; /* of the hand, without a record that could go */
     int64_t exhausted_ms;                   /* when nothing was found; 0: not so */
-    uint64_t exhausted_written;             /* what `written` was then */
-    uint64_t records_bytes, unmeasured, written;
-    uint64_t freed_records, freed_others; /* bytes, lately */
+    uint64_t exhausted_written;             /* what had been written by then */
+    uint64_t freed_records, freed_others;   /* bytes, lately */
     balance weights;
     bool others_by_timer_only;
     size_t reserved;
     bool reservation_kept;
 } evict;
-
-/* ---- how full memory is ---------------------------------------------------------------------- */
-
-static uint64_t measure_records(void) {
-    maps_sum sum = maps_add_up(-1);
-    evict.unmeasured = 0;
-    evict.records_bytes =
-        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.codecs);
-    return evict.records_bytes;
-}
-
-void evict_note_written(size_t bytes) {
-    evict.unmeasured += bytes;
-    evict.written += bytes;
-}
-
-/* Bytes of memory that the server counts against maxmemory. */
-static double server_used(void) {
-    return (double)RedisModule_GetUsedMemoryRatio() * (double)evict.server_limit;
-}
-
-static double records_used(void) {
-    if (evict.unmeasured > REMEASURE(ckv.config.maxmemory)) measure_records();
-    return (double)evict.records_bytes;
-}
-
-/* Bytes to free, so that a share of the limit stays free beside what is reserved. */
-static double excess_of(double used, double limit, double free_share, size_t reserved) {
-    double kept_free = fmin(free_share * fmax(limit, LIMIT_LEAST), FREE_MOST);
-    return used + (double)reserved + kept_free - limit;
-}
-
-/* Of the limit that is exceeded by more; negative: there is room. */
-static double excess(double free_share, size_t reserved) {
-    double server = (double)evict.server_limit, own = (double)ckv.config.maxmemory;
-    double bytes = -DBL_MAX;
-    if (server > 0) bytes = excess_of(server_used(), server, free_share, reserved);
-    if (own > 0) bytes = fmax(bytes, excess_of(records_used(), own, free_share, reserved));
-    return bytes;
-}
 
 /* What commands must find free beside the memory that they want. */
 static size_t kept_for_others(void) {
@@ -101,7 +52,7 @@ static size_t kept_for_others(void) {
 /* ---- making room ----------------------------------------------------------------------------- */
 
 /* The next bucket from which something may go; false: there is none. */
-static bool move_hand(stored_map **s, uint32_t *bucket) {
+static bool move_hand(keyed_map **s, uint32_t *bucket) {
     while (evict.rounds_in_vain <= MAP_EVICT_ROUNDS || evict.calls_in_vain <= MAP_EVICT_CALLS) {
         while (maps_cursor_next(&evict.hand, s, bucket)) {
             bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
@@ -112,8 +63,8 @@ static bool move_hand(stored_map **s, uint32_t *bucket) {
         evict.calls_in_vain++; /* even if there is no bucket */
     }
     evict.rounds_in_vain = evict.calls_in_vain = 0;
-    evict.exhausted_ms = ckv_now_ms();
-    evict.exhausted_written = evict.written;
+    evict.exhausted_ms = clock_now_ms();
+    evict.exhausted_written = maxmemory_written();
     return false;
 }
 
@@ -123,11 +74,11 @@ static uint64_t bytes_of(const map *m) {
 
 /* Evicts from one bucket; adds to *evicted. False: nothing is left that may go. */
 static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
-    stored_map *s;
+    keyed_map *s;
     uint32_t bucket;
     if (!move_hand(&s, &bucket)) return false;
     RedisModule_SelectDb(ctx, s->db);
-    evict.how.now_ms = ckv_now_ms();
+    evict.how.now_ms = clock_now_ms();
     uint64_t before = bytes_of(s->m);
     uint32_t n = map_evict(s->m, bucket, &evict.how, removals_note, &evict.gone);
     evict.calls_in_vain++;
@@ -137,16 +88,16 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     *evicted += n;
     ckv.stats.evicted += n;
     removals_announce(ctx, &evict.gone, REDISMODULE_NOTIFY_EVICTED, "evicted");
-    keyspace_drop_if_empty(ctx, s);
-    if (ckv.config.maxmemory > 0) measure_records();
+    map_home_drop_if_empty(ctx, s);
+    if (ckv.config.maxmemory > 0) maxmemory_records_used();
     return true;
 }
 
 static void weigh(void) {
-    balance b = {(double)measure_records(), 0};
-    double own = (double)ckv.config.maxmemory;
-    bool own_limit_is_why = own > 0 && excess_of(b.records, own, FREE_SLOWLY, evict.reserved) > 0;
-    if (evict.server_limit > 0 && !own_limit_is_why) b.others = others_bytes(ckv.ctx, &evict.how);
+    balance b = {(double)maxmemory_records_used(), 0};
+    bool own_limit_is_why = maxmemory_own_excess(FREE_SLOWLY, evict.reserved) > 0;
+    if (maxmemory_now()->server_limit > 0 && !own_limit_is_why)
+        b.others = others_bytes(ckv.ctx, &evict.how);
     /* Only what was freed lately is to count. */
     evict.freed_records /= 2;
     evict.freed_others /= 2;
@@ -168,29 +119,29 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
         size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
-        if (deadline_us && ckv_monotonic_us() >= deadline_us) break;
+        if (deadline_us && clock_monotonic_us() >= deadline_us) break;
     }
     return evicted;
 }
 
 static bool exhausted(void) {
-    if (ckv_now_ms() - evict.exhausted_ms > EXHAUSTED_MS) evict.exhausted_ms = 0;
-    if (evict.written - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_ms = 0;
+    if (clock_now_ms() - evict.exhausted_ms > EXHAUSTED_MS) evict.exhausted_ms = 0;
+    if (maxmemory_written() - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_ms = 0;
     return evict.exhausted_ms != 0;
 }
 
 static bool may_evict(RedisModuleCtx *ctx) {
-    return evict.evicts && !exhausted() && keyspace_may_expire(ctx);
+    return maxmemory_now()->evicts && !exhausted() && role_may_evict(ctx);
 }
 
 bool evict_near(void) {
-    return evict.filter && excess(NEAR, evict.reserved) > 0;
+    return maxmemory_now()->limited && maxmemory_excess(NEAR, evict.reserved) > 0;
 }
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
-    if (!evict.filter) return false;
-    if (ckv.config.maxmemory > 0) measure_records();
-    double bytes = excess(FREE_SLOWLY, evict.reserved);
+    if (!maxmemory_now()->limited) return false;
+    if (ckv.config.maxmemory > 0) maxmemory_records_used();
+    double bytes = maxmemory_excess(FREE_SLOWLY, evict.reserved);
     if (bytes <= 0 || !may_evict(ctx)) return false;
     weigh();
     make_room(ctx, bytes, deadline_us, true);
@@ -198,7 +149,7 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
 }
 
 uint64_t evict_now(RedisModuleCtx *ctx) {
-    double bytes = excess(FREE_AT_ONCE, kept_for_others());
+    double bytes = maxmemory_excess(FREE_AT_ONCE, kept_for_others());
     if (!may_evict(ctx)) return 0;
     return make_room(ctx, bytes < AT_ONCE ? bytes : AT_ONCE, 0, !evict.others_by_timer_only);
 }
@@ -211,8 +162,8 @@ void evict_reserve(size_t bytes) {
 }
 
 bool evict_reserved(void) {
-    bool free = excess(FREE_AT_ONCE, evict.reserved) <= 0;
-    if (!evict.filter || free || !may_evict(ckv.ctx)) evict.reservation_kept = true;
+    bool free = maxmemory_excess(FREE_AT_ONCE, evict.reserved) <= 0;
+    if (!maxmemory_now()->limited || free || !may_evict(ckv.ctx)) evict.reservation_kept = true;
     return evict.reservation_kept;
 }
 
@@ -229,67 +180,25 @@ static bool call_evict(void) {
 
 static void before_command(RedisModuleCommandFilterCtx *command) {
     (void)command;
-    if (!evict.evicts) {
-        evict.refuses = ckv.config.maxmemory > 0 && records_used() > (double)ckv.config.maxmemory;
-        return;
-    }
-    while (excess(FREE_AT_ONCE, kept_for_others()) > 0 && may_evict(ckv.ctx)) {
+    maxmemory_decide();
+    if (!maxmemory_now()->evicts) return;
+    while (maxmemory_excess(FREE_AT_ONCE, kept_for_others()) > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
         if (!call_evict()) return;
     }
 }
 
-bool evict_refuses(void) {
-    return evict.refuses;
-}
-
-/* ---- policy ---------------------------------------------------------------------------------- */
-
-bool evict_counts_uses(void) {
-    return ckv.codecs.count_uses && !child_at_work();
-}
-
-uint8_t evict_uses_of_write(void) {
-    return ckv.codecs.count_uses ? evict.uses_of_write : 0;
-}
-
-static bool ends_with(const char *text, const char *end) {
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && !strcmp(text + len - end_len, end);
-}
-
-/* Newer servers have policies of their own; all are "volatile-" or "allkeys-" and what goes first.
- * What we do not know is taken for a kind of LRU. */
-static void set_policy(const char *policy) {
-    evict.evicts = strcmp(policy, "noeviction") != 0;
-    evict.how.expiring_only = !strncmp(policy, "volatile-", 9);
-    evict.how.order = ends_with(policy, "-random") ? MAP_EVICT_RANDOM
-                      : ends_with(policy, "-ttl")  ? MAP_EVICT_FIRST_TO_EXPIRE
-                                                   : MAP_EVICT_LEAST_USED;
-    evict.uses_of_write = ends_with(policy, "-lfu") ? 0 : 1;
-}
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static void configure(RedisModuleCtx *ctx) {
-    RedisModuleServerInfoData *memory = RedisModule_GetServerInfo(ctx, "memory");
-    int error;
-    evict.server_limit = RedisModule_ServerInfoGetFieldUnsigned(memory, "maxmemory", &error);
-    const char *policy = RedisModule_ServerInfoGetFieldC(memory, "maxmemory_policy");
-    set_policy(policy ? policy : "noeviction");
-    RedisModule_FreeServerInfo(ctx, memory);
-
-    bool limited = evict.server_limit > 0 || ckv.config.maxmemory > 0;
-    ckv.codecs.count_uses = limited && evict.evicts && evict.how.order == MAP_EVICT_LEAST_USED;
+    maxmemory_configure(ctx);
+    const maxmemory_settings *now = maxmemory_now();
+    evict.how.order = now->order;
+    evict.how.expiring_only = now->expiring_only;
     evict.exhausted_ms = 0;
-    evict.refuses = false;
     weigh();
-    if (limited && !evict.filter) {
-        evict.filter =
-            RedisModule_RegisterCommandFilter(ctx, before_command, REDISMODULE_CMDFILTER_NOSELF);
-    } else if (!limited && evict.filter) {
-        RedisModule_UnregisterCommandFilter(ctx, evict.filter);
-        evict.filter = NULL;
-    }
+    filter_set(ctx, FILTER_MAKE_ROOM, now->limited ? before_command : NULL);
 }
 
 static bool about_memory(const RedisModuleConfigChange *change) {
@@ -300,7 +209,8 @@ static bool about_memory(const RedisModuleConfigChange *change) {
 
 static void make_all_room(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
-    if (evict.filter && may_evict(ctx)) make_room(ctx, excess(FREE_SLOWLY, 0), 0, true);
+    if (maxmemory_now()->limited && may_evict(ctx))
+        make_room(ctx, maxmemory_excess(FREE_SLOWLY, 0), 0, true);
 }
 
 /* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
@@ -313,9 +223,10 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     (void)e, (void)sub;
     if (!about_memory(data)) return;
     configure(ctx);
-    if (!evict.filter || !may_evict(ctx) || excess(FREE_SLOWLY, 0) <= 0) return;
+    if (!maxmemory_now()->limited || !may_evict(ctx) || maxmemory_excess(FREE_SLOWLY, 0) <= 0)
+        return;
     /* Not before the machine was started, where the server's clock begins. */
-    uint64_t up_ms = ckv_monotonic_us() / 1000;
+    uint64_t up_ms = clock_monotonic_us() / 1000;
     mstime_t overdue_ms = up_ms < LONG_OVERDUE_MS ? (mstime_t)up_ms : LONG_OVERDUE_MS;
     RedisModule_CreateTimer(ctx, -overdue_ms, make_all_room, NULL);
 }

@@ -2,12 +2,10 @@
  * evict.h: making room by evicting records, as `maxmemory-policy` says, before the server would
  * evict a whole map.
  *
- * There are two limits: the server's `maxmemory`, and `ckv.maxmemory` for what ckv's records take
- * alone. Each is kept at two places:
+ * Each of the two limits (keyspace/maxmemory.h) is kept at two places:
  *
  *      limit - 1%      between commands, in slices: where memory stays while all is well
- *      limit - 0.05%   before each command, at once: the server, which looks next, has nothing to
- * do
+ *      limit - 0.05%   before each command, at once: the server looks next, and finds enough
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the
@@ -35,15 +33,5 @@ uint64_t evict_now(RedisModuleCtx *ctx);
 void evict_reserve(size_t bytes);
 /* Whether they are free, or never will be; from then on they are kept so. */
 bool evict_reserved(void);
-
-/* Whether uses of records are to be counted. */
-bool evict_counts_uses(void);
-/* The uses that writing a record counts as. */
-uint8_t evict_uses_of_write(void);
-
-/* Whether what a command stores must be refused: ckv.maxmemory is reached and nothing may go. */
-bool evict_refuses(void);
-/* Bytes have been stored: the limits are to be looked at again. */
-void evict_note_written(size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* evict_others.c: evicting keys that are not ckv's. See evict_others.h. */
+/* evict_other_keys.c: evicting keys that are not ckv's. See evict_other_keys.h. */
 #include "background/evict_other_keys.h"
 
 #include "keyspace/maps.h"

@@ -1,11 +1,12 @@
 /*
- * evict_others.h: evicting keys that are not ckv's, when they and the records share `maxmemory`.
+ * evict_other_keys.h: evicting keys that are not ckv's, when they and the records share
+ * `maxmemory`.
  *
  * The server itself would do it, but it can't be told to spare the maps. As the server does, a few
  * keys are drawn at random, and the one that the policy wants to go first goes.
  */
-#ifndef CKV_EVICT_OTHERS_H
-#define CKV_EVICT_OTHERS_H
+#ifndef CKV_EVICT_OTHER_KEYS_H
+#define CKV_EVICT_OTHER_KEYS_H
 
 #include "ckv.h"
 #include "core/map/map_evict.h"

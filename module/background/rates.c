@@ -2,6 +2,7 @@
 #include "background/rates.h"
 
 #include "ckv.h"
+#include "server/clock.h"
 
 #define INTERVAL_US 1000000
 #define WEIGHT      0.3 /* of the newest interval, in what is shown */
@@ -18,7 +19,7 @@ static void mix(double *shown, uint64_t new, uint64_t old, double seconds) {
 }
 
 void rates_tick(void) {
-    uint64_t now_us = ckv_monotonic_us();
+    uint64_t now_us = clock_monotonic_us();
     if (now_us - last.at_us < INTERVAL_US) return;
     double seconds = (double)(now_us - last.at_us) / 1e6;
     mix(&last.shown.expired, ckv.stats.expired, last.counted.expired, seconds);

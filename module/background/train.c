@@ -1,11 +1,13 @@
 /* train.c: learning a codec from what is stored. See train.h. */
 #include "background/train.h"
 
+#include "core/codec/codec_file.h"
 #include "core/codec/codec_train.h"
 #include "core/base/pace.h"
 #include "core/base/stem.h"
 #include "background/evict.h"
 #include "server/waiting.h"
+#include "server/clock.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -24,12 +26,6 @@
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
 #define CODEC_SHARE(n)  ((n) / 33)
-/* What is written compresses worse than the codec's own figure by this: it was not made for it. */
-#define DRIFTED 1.1
-/* But so much has been written since the last sample, that the next one will tell more: at least
- * this many bytes, and at least 1 in this of the data. */
-#define DRIFT_WRITTEN  (8u << 20)
-#define DRIFT_SHARE(n) ((n) / 4)
 /* Of a core, for the thread that learns while no client waits for it, and something is known
  * already: see core/pace.h. */
 #define TRAINING_PERCENT 33
@@ -238,7 +234,7 @@ static void start_learning(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
     atomic_store(&learning, true);
-    bool urgent = job.clients.count > 0 || ckv.codecs.current == CODEC_RAW;
+    bool urgent = job.clients.count > 0 || codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
     uintptr_t percent = urgent ? 100 : TRAINING_PERCENT;
     if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
         ckv_log("warning", "can't start a thread to train on");
@@ -250,26 +246,23 @@ static void start_learning(void) {
 /* Takes what was learned into use. True if there is a new codec. */
 static bool install(void) {
     codec *c = atomic_exchange(&learned, NULL);
-    uint32_t place = CODECS_MAX;
+    uint32_t id = CODECS_MAX;
     if (c) {
-        c->data_bytes = job.data_bytes;
-        c->made_ms = ckv_now_ms();
-        place = codecs_add(&ckv.codecs, c);
-        if (place == CODECS_MAX) codec_free(&ckv.mem, c);
+        codec_set_origin(c, job.data_bytes, clock_now_ms());
+        id = codecs_add(&ckv.shared.codecs, c);
+        if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
     forget(&job.keys);
     forget(&job.values[0]);
     forget(&job.values[1]);
     atomic_store(&learning, false);
     evict_reserve(0);
-    if (place == CODECS_MAX) {
+    if (id == CODECS_MAX) {
         ckv_log("warning", "a training failed: out of memory, or no data left to learn from");
         waiting_answer(&job.clients, "ERR the training failed");
         return false;
     }
-    ckv.codecs.current = (uint8_t)place;
-    ckv.codecs.recent_encoded = ckv.codecs.recent_expected = 0;
-    ckv.codecs.written_bytes = 0;
+    codecs_use(&ckv.shared.codecs, (uint8_t)id);
     ckv.stats.trainings++;
     ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
             (double)c->data_bytes / 1e6, c->bytes / 1024);
@@ -279,17 +272,11 @@ static bool install(void) {
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-static bool drifted(const codec *current) {
-    const codecs *all = &ckv.codecs;
-    if (all->written_bytes < DRIFT_WRITTEN || all->written_bytes < DRIFT_SHARE(current->data_bytes))
-        return false;
-    return all->recent_encoded > all->recent_expected * DRIFTED;
-}
-
 static bool quiet(void) {
-    uint64_t now_us = ckv_monotonic_us();
-    if (last_write.written != ckv.codecs.written_bytes) {
-        last_write.written = ckv.codecs.written_bytes;
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t written = codecs_written_bytes(&ckv.shared.codecs);
+    if (last_write.written != written) {
+        last_write.written = written;
         last_write.at_us = now_us;
     }
     return now_us - last_write.at_us >= QUIET_US;
@@ -297,18 +284,18 @@ static bool quiet(void) {
 
 static bool due(void) {
     static uint64_t look_again_us;
-    uint64_t start_us = ckv_monotonic_us();
+    uint64_t start_us = clock_monotonic_us();
     if (start_us < look_again_us) return false;
     maps_sum sum = maps_add_up(-1);
     uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
     /* A node of a cluster may have 16384 maps: looking takes a hundredth of the time at most. */
-    uint64_t now_us = ckv_monotonic_us();
+    uint64_t now_us = clock_monotonic_us();
     look_again_us = now_us + 100 * (now_us - start_us);
     bool at_rest = quiet();
     if (raw < (uint64_t)ckv.config.train_after) return false;
-    if (ckv.codecs.current == CODEC_RAW) return true;
-    const codec *current = ckv.codecs.place[ckv.codecs.current];
-    return raw >= GROWN * current->data_bytes || drifted(current) ||
+    if (codecs_current_id(&ckv.shared.codecs) == CODEC_RAW) return true;
+    const codec *current = codecs_current(&ckv.shared.codecs);
+    return raw >= GROWN * current->data_bytes || codecs_drifted(&ckv.shared.codecs) ||
            (at_rest && raw >= GROWN_QUIETLY(current->data_bytes));
 }
 
@@ -321,11 +308,11 @@ bool train_step(uint64_t deadline_us) {
         job.later = joined;
         start_sampling();
     }
-    stored_map *s;
+    keyed_map *s;
     uint32_t bucket;
     while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
         if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
-        if (ckv_monotonic_us() >= deadline_us) return false;
+        if (clock_monotonic_us() >= deadline_us) return false;
     }
     evict_reserve(job.max_bytes);
     if (evict_reserved()) start_learning();

@@ -1,7 +1,7 @@
 /* cmd_ckv.c: CKV STATS | TRAIN | OPTIMIZE | HELP, CEVICT. */
 #include "server/acl.h"
 #include "commands/commands.h"
-#include "background/cron.h"
+#include "background/reencode.h"
 #include "background/evict.h"
 #include "info.h"
 #include "server/reply.h"
@@ -30,7 +30,7 @@ int cmd_ckv(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
     if (arg_is(argv[1], "stats")) return info_reply(ctx);
     if (arg_is(argv[1], "train")) return train_now(ctx);
-    if (arg_is(argv[1], "optimize")) return cron_optimize(ctx);
+    if (arg_is(argv[1], "optimize")) return reencode_now(ctx);
     if (arg_is(argv[1], "help")) return help(ctx);
     return reply_error(ctx, "ERR unknown subcommand '%.128s'. Try CKV HELP.",
                        RedisModule_StringPtrLen(argv[1], NULL));

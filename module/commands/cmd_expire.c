@@ -3,6 +3,7 @@
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "server/reply.h"
+#include "server/clock.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -12,33 +13,33 @@
 /* Replies the expiry as `unit` says. */
 static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    lookup l;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    keyspace_note_read(&l);
+    record r;
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    record_note_read(&r);
     int64_t reply = REPLY_NO_RECORD;
-    if (l.found) {
-        reply = map_expiry_ms(&l.pos);
+    if (r.found) {
+        reply = map_expiry_ms(&r.pos);
         if (reply == EXPIRY_NEVER) {
             reply = REPLY_NO_EXPIRY;
         } else {
-            if (!(unit & TIME_ABSOLUTE)) reply -= l.now_ms;
-            if (unit & TIME_SECONDS) reply = (reply + 500) / 1000;
+            if (!(unit & EXPIRE_ABSOLUTE)) reply -= r.now_ms;
+            if (unit & EXPIRE_SECONDS) reply = (reply + 500) / 1000;
         }
     }
     return RedisModule_ReplyWithLongLong(ctx, reply);
 }
 
 int cmd_cttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return reply_expiry(ctx, argv, argc, TIME_SECONDS);
+    return reply_expiry(ctx, argv, argc, EXPIRE_SECONDS);
 }
 int cmd_cpttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return reply_expiry(ctx, argv, argc, 0);
 }
 int cmd_cexpiretime(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return reply_expiry(ctx, argv, argc, TIME_SECONDS | TIME_ABSOLUTE);
+    return reply_expiry(ctx, argv, argc, EXPIRE_SECONDS | EXPIRE_ABSOLUTE);
 }
 int cmd_cpexpiretime(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return reply_expiry(ctx, argv, argc, TIME_ABSOLUTE);
+    return reply_expiry(ctx, argv, argc, EXPIRE_ABSOLUTE);
 }
 
 /* ---- setting --------------------------------------------------------------------------------- */
@@ -90,34 +91,34 @@ static bool met(const conditions *c, int64_t current_ms, int64_t at_ms) {
 static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     conditions c;
-    int64_t at_ms, now_ms = ckv_now_ms();
+    int64_t at_ms, now_ms = clock_now_ms();
     if (!parse_conditions(ctx, argv, argc, &c)) return REDISMODULE_OK;
-    if (!time_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
-    lookup l;
-    if (!keyspace_find(ctx, argv[1], now_ms, &l)) return REDISMODULE_OK;
-    bool wanted = l.found && met(&c, map_expiry_ms(&l.pos), at_ms);
-    if (!wanted || keyspace_expire(&l, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
+    if (!expire_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
+    record r;
+    if (!lookup_key(ctx, argv[1], now_ms, &r)) return REDISMODULE_OK;
+    bool wanted = r.found && met(&c, map_expiry_ms(&r.pos), at_ms);
+    if (!wanted || record_expire(&r, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
     return REDISMODULE_OK;
 }
 
 int cmd_cexpire(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return set_expiry(ctx, argv, argc, TIME_SECONDS);
+    return set_expiry(ctx, argv, argc, EXPIRE_SECONDS);
 }
 int cmd_cpexpire(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return set_expiry(ctx, argv, argc, 0);
 }
 int cmd_cexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return set_expiry(ctx, argv, argc, TIME_SECONDS | TIME_ABSOLUTE);
+    return set_expiry(ctx, argv, argc, EXPIRE_SECONDS | EXPIRE_ABSOLUTE);
 }
 int cmd_cpexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return set_expiry(ctx, argv, argc, TIME_ABSOLUTE);
+    return set_expiry(ctx, argv, argc, EXPIRE_ABSOLUTE);
 }
 
 int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    lookup l;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    bool had_expiry = l.found && map_expiry_ms(&l.pos) != EXPIRY_NEVER;
-    if (!had_expiry || keyspace_persist(&l)) RedisModule_ReplyWithLongLong(ctx, had_expiry);
+    record r;
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    bool had_expiry = r.found && map_expiry_ms(&r.pos) != EXPIRY_NEVER;
+    if (!had_expiry || record_persist(&r)) RedisModule_ReplyWithLongLong(ctx, had_expiry);
     return REDISMODULE_OK;
 }

@@ -3,22 +3,24 @@
 #include "commands/commands.h"
 #include "commands/condition.h"
 #include "server/reply.h"
+#include "keyspace/lookup.h"
 #include "keyspace/renamed_maps.h"
+#include "server/clock.h"
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
-    int64_t now_ms = ckv_now_ms();
+    if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
+    int64_t now_ms = clock_now_ms();
     long long deleted = 0;
     bool changed = false;
     for (int i = 1; i < argc; i++) {
-        lookup l;
-        if (!keyspace_find_quietly(ctx, argv[i], now_ms, &l)) continue;
+        record r;
+        if (lookup_quietly(ctx, argv[i], now_ms, &r) != LOOKUP_DONE) continue;
         /* On a replica, what has expired is still stored: the primary says that it goes. */
-        if (l.stored_there) {
-            bool existed = l.found;
-            keyspace_delete(&l);
-            if (existed) keyspace_notify(&l, REDISMODULE_NOTIFY_GENERIC, "del");
+        if (r.there) {
+            bool existed = r.found;
+            record_delete(&r);
+            if (existed) record_notify(&r, REDISMODULE_NOTIFY_GENERIC, "del");
             deleted += existed;
             changed = true;
         }
@@ -33,29 +35,25 @@ int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 4 || !condition_word(argv[2], &c))
         return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
     c.value = argv[3];
-    lookup l;
+    record r;
     bool holds;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    if (!l.found) return RedisModule_ReplyWithLongLong(ctx, 0);
-    if (!condition_check(&c, &l, &holds)) return REDISMODULE_OK;
-    if (holds) {
-        keyspace_delete(&l);
-        RedisModule_Replicate(ctx, "CDEL", "s", argv[1]);
-        keyspace_notify(&l, REDISMODULE_NOTIFY_GENERIC, "del");
-    }
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!r.found) return RedisModule_ReplyWithLongLong(ctx, 0);
+    if (!condition_check(&c, &r, &holds)) return REDISMODULE_OK;
+    if (holds) record_delete_by_command(&r);
     return RedisModule_ReplyWithLongLong(ctx, holds);
 }
 
 int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
-    int64_t now_ms = ckv_now_ms();
+    if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
+    int64_t now_ms = clock_now_ms();
     long long found = 0;
     for (int i = 1; i < argc; i++) {
-        lookup l;
-        if (!keyspace_find_quietly(ctx, argv[i], now_ms, &l)) continue;
-        keyspace_note_read(&l);
-        found += l.found;
+        record r;
+        if (lookup_quietly(ctx, argv[i], now_ms, &r) != LOOKUP_DONE) continue;
+        record_note_read(&r);
+        found += r.found;
     }
     return RedisModule_ReplyWithLongLong(ctx, found);
 }
@@ -63,7 +61,7 @@ int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cdbsize(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
-    strays_find();
+    renamed_maps_find();
     maps_sum sum = maps_add_up(RedisModule_GetSelectedDb(ctx));
     return RedisModule_ReplyWithLongLong(ctx, (long long)sum.totals.records);
 }

@@ -3,6 +3,8 @@
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "server/reply.h"
+#include "server/clock.h"
+#include "keyspace/replicate.h"
 
 #include <limits.h>
 
@@ -18,28 +20,28 @@ typedef struct keys {
 
 /* Begins the keys from number i, up to AHEAD of them in all, into a ring of look-ups; returns that
  * of number i. Call it for each key in turn. */
-static lookup *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, lookup ring[AHEAD]) {
+static record *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, record ring[AHEAD]) {
     int newest = i == 0 ? 0 : i + AHEAD - 1;
     for (; newest < i + AHEAD && newest < k->count; newest++)
-        keyspace_begin(ctx, k->argv[newest * k->step], k->now_ms, &ring[newest % AHEAD]);
+        lookup_begin(ctx, k->argv[newest * k->step], k->now_ms, &ring[newest % AHEAD]);
     return &ring[i % AHEAD];
 }
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    if (!keyspace_settled(ctx, argv[1])) return REDISMODULE_OK;
-    lookup ring[AHEAD];
-    keys k = {argv + 1, argc - 1, 1, ckv_now_ms()};
+    if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
+    record ring[AHEAD];
+    keys k = {argv + 1, argc - 1, 1, clock_now_ms()};
     RedisModule_ReplyWithArray(ctx, k.count);
     for (int i = 0; i < k.count; i++) {
-        lookup *l = begin_ahead(ctx, &k, i, ring);
+        record *r = begin_ahead(ctx, &k, i, ring);
         /* As MGET: what is not a string counts as missing. */
-        if (!keyspace_find_begun(l)) {
+        if (lookup_begun(r) != LOOKUP_DONE) {
             RedisModule_ReplyWithNull(ctx);
             continue;
         }
-        keyspace_note_read(l);
-        keyspace_reply_value(l);
+        record_note_read(r);
+        record_reply_value(r);
     }
     return REDISMODULE_OK;
 }
@@ -49,21 +51,17 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* Whether all keys can be written. False: the error is replied. */
 static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
     for (int i = 0; i < k->count; i++) {
-        const char *error = keyspace_error(ctx, k->argv[i * k->step]);
-        if (!error) continue;
-        RedisModule_ReplyWithError(ctx, error);
-        return false;
+        if (!lookup_reply_answer(ctx, lookup_possible(ctx, k->argv[i * k->step]))) return false;
     }
     return true;
 }
 
-/* Whether all of the records exist, or none does. */
+/* Whether all of the records exist, or none does. All keys are usable. */
 static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
-    lookup ring[AHEAD];
+    record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
-        lookup *l = begin_ahead(ctx, k, i, ring);
-        keyspace_find_begun(l);
-        if (l->found != there) return false;
+        record *r = begin_ahead(ctx, k, i, ring);
+        if (lookup_begun(r) != LOOKUP_DONE || r->found != there) return false;
     }
     return true;
 }
@@ -72,17 +70,17 @@ typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 
 /* Writes all records. False: the error is replied. */
 static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
-    lookup ring[AHEAD];
+    record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
-        lookup *l = begin_ahead(ctx, k, i, ring);
+        record *r = begin_ahead(ctx, k, i, ring);
         size_t len;
         const char *value = RedisModule_StringPtrLen(k->argv[i * k->step + 1], &len);
-        keyspace_find_begun(l);
-        bool done = expiry == MANY_KEEP ? keyspace_put_keeping_expiry(l, value, len)
-                                        : keyspace_put(l, value, len, at_ms);
+        if (!lookup_reply_answer(ctx, lookup_begun(r))) return false;
+        bool done = expiry == MANY_KEEP ? record_put_keeping_expiry(r, value, len)
+                                        : record_put(r, value, len, at_ms);
         if (!done) return false;
-        keyspace_notify(l, REDISMODULE_NOTIFY_STRING, "set");
-        if (expiry == MANY_AT) keyspace_notify(l, REDISMODULE_NOTIFY_GENERIC, "expire");
+        record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
+        if (expiry == MANY_AT) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
     }
     return true;
 }
@@ -90,7 +88,7 @@ static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int6
 /* The keys and values of CMSET and CMSETNX. False: wrong number of arguments, and that is the
  * reply. */
 static bool read_pairs(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, keys *k) {
-    *k = (keys){argv + 1, (argc - 1) / 2, 2, ckv_now_ms()};
+    *k = (keys){argv + 1, (argc - 1) / 2, 2, clock_now_ms()};
     if (argc >= 3 && argc % 2 == 1) return true;
     RedisModule_WrongArity(ctx);
     return false;
@@ -125,7 +123,7 @@ typedef struct many_options {
 static bool parse_options(RedisModuleString **argv, int argc, int first, many_options *o) {
     *o = (many_options){.unit = -1};
     for (int i = first; i < argc; i++) {
-        int unit = time_option(argv[i]);
+        int unit = expire_option(argv[i]);
         bool may_expire = o->unit < 0 && !o->keep_ttl;
         if (arg_is(argv[i], "nx") && !o->xx)
             o->nx = true;
@@ -161,7 +159,7 @@ static const char *read_counted(RedisModuleString **argv, int argc, keys *k) {
         count > INT_MAX)
         return "ERR invalid numkeys value or out of range";
     if (count > (argc - 2) / 2) return "ERR wrong number of key-value pairs";
-    *k = (keys){argv + 2, (int)count, 2, ckv_now_ms()};
+    *k = (keys){argv + 2, (int)count, 2, clock_now_ms()};
     return NULL;
 }
 
@@ -185,7 +183,7 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!parse_options(argv, argc, 2 + k.count * 2, &o))
         return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
     int64_t at_ms = EXPIRY_NEVER;
-    if (o.unit >= 0 && !time_read(ctx, argv[0], o.expire, o.unit, k.now_ms, true, &at_ms))
+    if (o.unit >= 0 && !expire_read(ctx, argv[0], o.expire, o.unit, k.now_ms, true, &at_ms))
         return REDISMODULE_OK;
     if (!all_usable(ctx, &k)) return REDISMODULE_OK;
     if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);

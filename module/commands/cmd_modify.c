@@ -3,6 +3,8 @@
 #include "commands/commands.h"
 #include "keyspace/lookup.h"
 #include "server/reply.h"
+#include "server/clock.h"
+#include "keyspace/replicate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +13,9 @@
 #define VALUE_MAX (512LL << 20) /* proto-max-bulk-len as Redis has it by default */
 
 /* The value that is there, the empty one if there is none. NULL: damaged, and that is the reply. */
-static const uint8_t *value_or_empty(lookup *l, size_t *len) {
+static const uint8_t *value_or_empty(record *r, size_t *len) {
     *len = 0;
-    return l->found ? keyspace_value(l, len) : (const uint8_t *)"";
+    return r->found ? record_value(r, len) : (const uint8_t *)"";
 }
 
 /* Whether a value may grow to that length; replies the error if not. */
@@ -24,37 +26,37 @@ static bool length_allowed(RedisModuleCtx *ctx, uint64_t len) {
 }
 
 /* Writes the changed value, announces it and replies a number. */
-static int finish(lookup *l, const void *value, size_t len, const char *event, long long reply) {
-    if (!keyspace_put_keeping_expiry(l, value, len)) return REDISMODULE_OK;
-    RedisModule_ReplicateVerbatim(l->ctx);
-    keyspace_notify(l, REDISMODULE_NOTIFY_STRING, event);
-    return RedisModule_ReplyWithLongLong(l->ctx, reply);
+static int finish(record *r, const void *value, size_t len, const char *event, long long reply) {
+    if (!record_put_keeping_expiry(r, value, len)) return REDISMODULE_OK;
+    RedisModule_ReplicateVerbatim(r->ctx);
+    record_notify(r, REDISMODULE_NOTIFY_STRING, event);
+    return RedisModule_ReplyWithLongLong(r->ctx, reply);
 }
 
 /* ---- appending and ranges -------------------------------------------------------------------- */
 
 /* Writes `part` over the value at `offset`, with zero bytes up to there. */
-static int overlay(lookup *l, size_t offset, const char *part, size_t part_len, const char *event) {
+static int overlay(record *r, size_t offset, const char *part, size_t part_len, const char *event) {
     size_t len;
-    const uint8_t *value = value_or_empty(l, &len);
+    const uint8_t *value = value_or_empty(r, &len);
     if (!value) return REDISMODULE_OK;
     size_t total = offset + part_len > len ? offset + part_len : len;
-    if (!length_allowed(l->ctx, total)) return REDISMODULE_OK;
+    if (!length_allowed(r->ctx, total)) return REDISMODULE_OK;
     uint8_t *changed = RedisModule_Calloc(1, total + 1);
     memcpy(changed, value, len);
     memcpy(changed + offset, part, part_len);
-    finish(l, changed, total, event, (long long)total);
+    finish(r, changed, total, event, (long long)total);
     RedisModule_Free(changed);
     return REDISMODULE_OK;
 }
 
 int cmd_cappend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
-    lookup l;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    size_t part_len, len = l.found ? map_value_len(l.stored->m, &l.pos) : 0;
+    record r;
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    size_t part_len, len = r.found ? map_value_len(r.in->m, &r.pos) : 0;
     const char *part = RedisModule_StringPtrLen(argv[2], &part_len);
-    return overlay(&l, len, part, part_len, "append");
+    return overlay(&r, len, part, part_len, "append");
 }
 
 int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -63,15 +65,15 @@ int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (RedisModule_StringToLongLong(argv[2], &offset) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
     if (offset < 0) return reply_error(ctx, "ERR offset is out of range");
-    lookup l;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
+    record r;
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
     size_t part_len;
     const char *part = RedisModule_StringPtrLen(argv[3], &part_len);
     if (part_len == 0)
         return RedisModule_ReplyWithLongLong(
-            ctx, l.found ? (long long)map_value_len(l.stored->m, &l.pos) : 0);
+            ctx, r.found ? (long long)map_value_len(r.in->m, &r.pos) : 0);
     if (!length_allowed(ctx, (uint64_t)offset + part_len)) return REDISMODULE_OK;
-    return overlay(&l, (size_t)offset, part, part_len, "setrange");
+    return overlay(&r, (size_t)offset, part, part_len, "setrange");
 }
 
 int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -80,11 +82,11 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (RedisModule_StringToLongLong(argv[2], &from) != REDISMODULE_OK ||
         RedisModule_StringToLongLong(argv[3], &to) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
-    lookup l;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    keyspace_note_read(&l);
+    record r;
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    record_note_read(&r);
     size_t size;
-    const uint8_t *value = value_or_empty(&l, &size);
+    const uint8_t *value = value_or_empty(&r, &size);
     if (!value) return REDISMODULE_OK;
     long long len = (long long)size;
     bool nothing = from < 0 && to < 0 && from > to;
@@ -99,18 +101,18 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* ---- counters -------------------------------------------------------------------------------- */
 
 /* The value as a string object, to be read as a number; "0" if there is none. NULL: damaged. */
-static RedisModuleString *number_text(lookup *l) {
-    if (!l->found) return RedisModule_CreateString(l->ctx, "0", 1);
+static RedisModuleString *number_text(record *r) {
+    if (!r->found) return RedisModule_CreateString(r->ctx, "0", 1);
     size_t len;
-    const uint8_t *value = keyspace_value(l, &len);
-    return value ? RedisModule_CreateString(l->ctx, (const char *)value, len) : NULL;
+    const uint8_t *value = record_value(r, &len);
+    return value ? RedisModule_CreateString(r->ctx, (const char *)value, len) : NULL;
 }
 
 /* The event is the same whichever way it goes. */
 static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by) {
-    lookup l;
-    if (!keyspace_find(ctx, key, ckv_now_ms(), &l)) return REDISMODULE_OK;
-    RedisModuleString *text = number_text(&l);
+    record r;
+    if (!lookup_key(ctx, key, clock_now_ms(), &r)) return REDISMODULE_OK;
+    RedisModuleString *text = number_text(&r);
     long long n;
     if (!text) return REDISMODULE_OK;
     int read = RedisModule_StringToLongLong(text, &n);
@@ -120,7 +122,7 @@ static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by) {
         return reply_error(ctx, "ERR increment or decrement would overflow");
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", n);
-    return finish(&l, digits, (size_t)len, "incrby", n);
+    return finish(&r, digits, (size_t)len, "incrby", n);
 }
 
 int cmd_cincr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -159,10 +161,10 @@ static size_t print_float(char *text, size_t room, long double n) {
 
 int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
-    lookup l;
+    record r;
     long double n, by;
-    if (!keyspace_find(ctx, argv[1], ckv_now_ms(), &l)) return REDISMODULE_OK;
-    RedisModuleString *text = number_text(&l);
+    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    RedisModuleString *text = number_text(&r);
     if (!text) return REDISMODULE_OK;
     bool read = RedisModule_StringToLongDouble(text, &n) == REDISMODULE_OK &&
                 RedisModule_StringToLongDouble(argv[2], &by) == REDISMODULE_OK;
@@ -173,8 +175,11 @@ int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return reply_error(ctx, "ERR increment would produce NaN or Infinity");
     char digits[5120]; /* the longest long double there is has 4933 digits before the point */
     size_t len = print_float(digits, sizeof digits, n);
-    if (!keyspace_put_keeping_expiry(&l, digits, len)) return REDISMODULE_OK;
-    RedisModule_Replicate(ctx, "CSET", "sbc", argv[1], digits, len, "KEEPTTL");
-    keyspace_notify(&l, REDISMODULE_NOTIFY_STRING, "incrbyfloat");
-    return RedisModule_ReplyWithStringBuffer(ctx, digits, len);
+    if (!record_put_keeping_expiry(&r, digits, len)) return REDISMODULE_OK;
+    RedisModuleString *result = RedisModule_CreateString(ctx, digits, len);
+    replicate_set_keeping_expiry(ctx, r.name, result);
+    record_notify(&r, REDISMODULE_NOTIFY_STRING, "incrbyfloat");
+    RedisModule_ReplyWithString(ctx, result);
+    RedisModule_FreeString(ctx, result);
+    return REDISMODULE_OK;
 }

@@ -20,6 +20,7 @@
 #include "keyspace/places.h"
 #include "server/reply.h"
 #include "keyspace/renamed_maps.h"
+#include "server/clock.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -40,9 +41,9 @@ typedef struct filter {
 } filter;
 
 static filter filter_all(RedisModuleCtx *ctx) {
-    strays_find();
+    renamed_maps_find();
     return (filter){.db = RedisModule_GetSelectedDb(ctx),
-                    .now_ms = ckv_now_ms(),
+                    .now_ms = clock_now_ms(),
                     .expiring = true,
                     .lasting = true};
 }
@@ -91,7 +92,7 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
     while (g->looked_at < count && cursor >> 32 < ckv.places) {
         g->filter.place = (uint32_t)(cursor >> 32);
-        const stored_map *s = maps_served_at(g->filter.db, g->filter.place);
+        const keyed_map *s = maps_served_at(g->filter.db, g->filter.place);
         uint64_t position = MAP_SCAN_END;
         if (s) position = map_scan(s->m, (uint32_t)cursor, gather, g);
         cursor = ((uint64_t)g->filter.place << 32) + position;
@@ -185,7 +186,7 @@ static bool list(void *context, const uint8_t *key, size_t len, const map_pos *p
 /* Replies the keys of all records, as many as the limit says. */
 static void list_all(listing *l) {
     for (uint32_t place = 0; place < ckv.places && l->found < l->limit; place++) {
-        const stored_map *s = maps_served_at(l->filter.db, place);
+        const keyed_map *s = maps_served_at(l->filter.db, place);
         l->filter.place = place;
         for (uint32_t i = 0; s && i < s->m->buckets; i++)
             if (!map_each(s->m, i, list, l)) break;
@@ -215,9 +216,9 @@ static uint64_t random_number(void) {
 }
 
 /* The map that holds record number n of a database, counted in the order of places. */
-static const stored_map *map_of_record(int db, uint64_t n) {
+static const keyed_map *map_of_record(int db, uint64_t n) {
     for (uint32_t place = 0; place < ckv.places; place++) {
-        const stored_map *s = maps_served_at(db, place);
+        const keyed_map *s = maps_served_at(db, place);
         if (!s) continue;
         if (n < s->m->totals.records) return s;
         n -= s->m->totals.records;
@@ -231,7 +232,7 @@ int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     listing l = {ctx, filter_all(ctx), 0, 1};
     uint64_t records = maps_add_up(l.filter.db).totals.records;
     for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
-        const stored_map *s = map_of_record(l.filter.db, random_number() % records);
+        const keyed_map *s = map_of_record(l.filter.db, random_number() % records);
         if (!s) continue; /* it is in a map under a name that is not ours */
         l.filter.place = s->place;
         map_visit_random(s->m, random_number(), list, &l);

@@ -1,4 +1,5 @@
-/* commands.h: the commands, a family a file; command_table.c has the table. */
+/* commands.h: the commands, a family a file. command_table.c has the table: a command is added
+ * there and here. */
 #ifndef CKV_COMMANDS_H
 #define CKV_COMMANDS_H
 
@@ -24,8 +25,5 @@ command cmd_cttl, cmd_cpttl, cmd_cexpiretime, cmd_cpexpiretime;
 command cmd_cexpire, cmd_cpexpire, cmd_cexpireat, cmd_cpexpireat, cmd_cpersist;
 /* cmd_ckv.c */
 command cmd_cevict, cmd_ckv;
-
-/* Registers them all. */
-int commands_register(RedisModuleCtx *ctx);
 
 #endif

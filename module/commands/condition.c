@@ -10,12 +10,12 @@ bool condition_word(RedisModuleString *word, condition *c) {
     return c->equal || arg_is(word, "ifne");
 }
 
-bool condition_check(const condition *c, lookup *l, bool *holds) {
+bool condition_check(const condition *c, record *r, bool *holds) {
     size_t len, wanted_len;
     const char *wanted = RedisModule_StringPtrLen(c->value, &wanted_len);
     bool equal = false;
-    if (l->found && map_value_len(l->stored->m, &l->pos) == wanted_len) {
-        const uint8_t *value = keyspace_value(l, &len);
+    if (r->found && map_value_len(r->in->m, &r->pos) == wanted_len) {
+        const uint8_t *value = record_value(r, &len);
         if (!value) return false;
         equal = len == wanted_len && !memcmp(value, wanted, len);
     }

@@ -2,7 +2,7 @@
 #ifndef CKV_CONDITION_H
 #define CKV_CONDITION_H
 
-#include "keyspace/lookup.h"
+#include "keyspace/record.h"
 
 typedef struct condition {
     RedisModuleString *value; /* NULL: no condition */
@@ -14,6 +14,6 @@ bool condition_word(RedisModuleString *word, condition *c);
 
 /* Whether the record is as expected; no record is not equal to anything. False: the value is
  * damaged, and that is the reply. */
-bool condition_check(const condition *c, lookup *l, bool *holds);
+bool condition_check(const condition *c, record *r, bool *holds);
 
 #endif

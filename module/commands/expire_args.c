@@ -4,16 +4,16 @@
 #include "core/base/expiry.h"
 #include "server/reply.h"
 
-int time_option(RedisModuleString *word) {
-    if (arg_is(word, "ex")) return TIME_SECONDS;
+int expire_option(RedisModuleString *word) {
+    if (arg_is(word, "ex")) return EXPIRE_SECONDS;
     if (arg_is(word, "px")) return 0;
-    if (arg_is(word, "exat")) return TIME_SECONDS | TIME_ABSOLUTE;
-    if (arg_is(word, "pxat")) return TIME_ABSOLUTE;
+    if (arg_is(word, "exat")) return EXPIRE_SECONDS | EXPIRE_ABSOLUTE;
+    if (arg_is(word, "pxat")) return EXPIRE_ABSOLUTE;
     return -1;
 }
 
-bool time_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number, int unit,
-               int64_t now_ms, bool positive, int64_t *at_ms) {
+bool expire_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number,
+                 int unit, int64_t now_ms, bool positive, int64_t *at_ms) {
     long long n;
     if (RedisModule_StringToLongLong(number, &n) != REDISMODULE_OK) {
         RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
@@ -21,9 +21,9 @@ bool time_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleStrin
     }
     int64_t ms = n, at;
     bool bad = positive && n <= 0;
-    if (unit & TIME_SECONDS) bad |= __builtin_mul_overflow(n, (int64_t)1000, &ms);
+    if (unit & EXPIRE_SECONDS) bad |= __builtin_mul_overflow(n, (int64_t)1000, &ms);
     at = ms;
-    if (!(unit & TIME_ABSOLUTE)) bad |= __builtin_add_overflow(ms, now_ms, &at);
+    if (!(unit & EXPIRE_ABSOLUTE)) bad |= __builtin_add_overflow(ms, now_ms, &at);
     if (bad || (at > now_ms && at - now_ms > EXPIRY_TTL_MAX_MS)) {
         reply_invalid_expire(ctx, command);
         return false;

@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 /* How a number is to be read: bits. */
-#define TIME_SECONDS  1 /* else milliseconds */
-#define TIME_ABSOLUTE 2 /* else from now */
+#define EXPIRE_SECONDS  1 /* else milliseconds */
+#define EXPIRE_ABSOLUTE 2 /* else from now */
 
 /* The unit that an option's word names, or -1. */
-int time_option(RedisModuleString *word);
+int expire_option(RedisModuleString *word);
 
 /* Reads a time into *at_ms, as it can be kept. False, with the error replied, if it is no integer
  * or out of range; `positive`: if it is not above zero, either. */
-bool time_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number, int unit,
-               int64_t now_ms, bool positive, int64_t *at_ms);
+bool expire_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number,
+                 int unit, int64_t now_ms, bool positive, int64_t *at_ms);
 
 #endif

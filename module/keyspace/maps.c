@@ -5,19 +5,19 @@
 #include <stdatomic.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static stored_map *first, *last;
+static keyed_map *first, *last;
 static maps_cursor *cursors;
 static size_t listed;
 static _Atomic size_t alive;
 
-stored_map *maps_wrap(map *m) {
-    stored_map *s = RedisModule_Alloc(sizeof *s);
-    *s = (stored_map){.m = m, .db = -1};
+keyed_map *maps_wrap(map *m) {
+    keyed_map *s = RedisModule_Alloc(sizeof *s);
+    *s = (keyed_map){.m = m, .db = -1};
     atomic_fetch_add(&alive, 1);
     return s;
 }
 
-void maps_free(stored_map *s) {
+void maps_free(keyed_map *s) {
     maps_unlist(s);
     map_free(s->m);
     RedisModule_Free(s);
@@ -28,7 +28,7 @@ void maps_free(stored_map *s) {
 
 /* The maps of a database, by place. */
 typedef struct db_maps {
-    stored_map **at; /* NULL: none yet */
+    keyed_map **at; /* NULL: none yet */
     size_t count;
 } db_maps;
 
@@ -38,7 +38,7 @@ static struct {
 } table;
 
 /* Where the map of a place stands in the table, NULL if there is no table for the database. */
-static stored_map **table_at(int db, uint32_t place) {
+static keyed_map **table_at(int db, uint32_t place) {
     if (db >= table.dbs || !table.db[db].at || place >= ckv.places) return NULL;
     return &table.db[db].at[place];
 }
@@ -53,8 +53,8 @@ static db_maps *make_table(int db) {
     return d;
 }
 
-stored_map *maps_at(int db, uint32_t place) {
-    stored_map **at = table_at(db, place);
+keyed_map *maps_at(int db, uint32_t place) {
+    keyed_map **at = table_at(db, place);
     return at ? *at : NULL;
 }
 
@@ -65,18 +65,18 @@ void maps_hide(uint32_t place, bool hide) {
     hidden[place] = hide;
 }
 
-bool maps_served(const stored_map *s) {
+bool maps_served(const keyed_map *s) {
     return s->place != MAPS_NO_PLACE && !(hidden && hidden[s->place]);
 }
 
-stored_map *maps_served_at(int db, uint32_t place) {
-    stored_map *s = maps_at(db, place);
+keyed_map *maps_served_at(int db, uint32_t place) {
+    keyed_map *s = maps_at(db, place);
     return s && maps_served(s) ? s : NULL;
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-void maps_list(stored_map *s, int db, uint32_t place) {
+void maps_list(keyed_map *s, int db, uint32_t place) {
     maps_unlist(s);
     pthread_mutex_lock(&lock);
     s->db = db;
@@ -95,12 +95,12 @@ void maps_list(stored_map *s, int db, uint32_t place) {
     pthread_mutex_unlock(&lock);
 }
 
-void maps_unlist(stored_map *s) {
+void maps_unlist(keyed_map *s) {
     pthread_mutex_lock(&lock);
     if (s->listed) {
         for (maps_cursor *c = cursors; c; c = c->next)
             if (c->at == s) *c = (maps_cursor){s->next, 0, c->next};
-        stored_map **at = table_at(s->db, s->place);
+        keyed_map **at = table_at(s->db, s->place);
         if (at && *at == s) {
             *at = NULL;
             table.db[s->db].count--;
@@ -114,14 +114,14 @@ void maps_unlist(stored_map *s) {
 }
 
 void maps_unlist_db(int db) {
-    for (stored_map *s = first, *next; s; s = next) {
+    for (keyed_map *s = first, *next; s; s = next) {
         next = s->next;
         if (db < 0 || s->db == db) maps_unlist(s);
     }
 }
 
 void maps_swap_db(int a, int b) {
-    for (stored_map *s = first; s; s = s->next) {
+    for (keyed_map *s = first; s; s = s->next) {
         if (s->db == a)
             s->db = b;
         else if (s->db == b)
@@ -150,7 +150,7 @@ void maps_cursor_start(maps_cursor *c) {
     c->bucket = 0;
 }
 
-bool maps_cursor_next(maps_cursor *c, stored_map **s, uint32_t *bucket) {
+bool maps_cursor_next(maps_cursor *c, keyed_map **s, uint32_t *bucket) {
     while (c->at && c->bucket >= c->at->m->buckets) {
         c->at = c->at->next;
         c->bucket = 0;
@@ -161,13 +161,13 @@ bool maps_cursor_next(maps_cursor *c, stored_map **s, uint32_t *bucket) {
     return true;
 }
 
-void maps_cursor_again(maps_cursor *c, const stored_map *s, uint32_t bucket) {
+void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket) {
     if (c->at == s) c->bucket = bucket;
 }
 
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c) {
     uint64_t pages = 0;
-    for (const stored_map *s = c->at; s; s = s->next) pages += s->m->totals.pages;
+    for (const keyed_map *s = c->at; s; s = s->next) pages += s->m->totals.pages;
     return pages;
 }
 
@@ -181,7 +181,7 @@ bool maps_any(void) {
 
 maps_sum maps_add_up(int db) {
     maps_sum sum = {0};
-    for (stored_map *s = first; s; s = s->next) {
+    for (keyed_map *s = first; s; s = s->next) {
         if (db >= 0 && (s->db != db || !maps_served(s))) continue;
         const map_totals *t = &s->m->totals;
         sum.totals.records += t->records;

@@ -16,33 +16,33 @@
 #define MAPS_NO_PLACE UINT32_MAX /* a map under a name that no record is looked up in */
 
 /* The value of ckv's data type. */
-typedef struct stored_map {
+typedef struct keyed_map {
     map *m;
     int db;
     uint32_t place;
     bool listed;
-    struct stored_map *previous, *next;
-} stored_map;
+    struct keyed_map *previous, *next;
+} keyed_map;
 
 /* Wraps a map, which it owns from then on; not listed yet. */
-stored_map *maps_wrap(map *m);
+keyed_map *maps_wrap(map *m);
 /* Any thread. */
-void maps_free(stored_map *s);
+void maps_free(keyed_map *s);
 
-void maps_list(stored_map *s, int db, uint32_t place);
+void maps_list(keyed_map *s, int db, uint32_t place);
 /* The listed map of a place, or NULL. */
-stored_map *maps_at(int db, uint32_t place);
+keyed_map *maps_at(int db, uint32_t place);
 /* How many maps of a database have a place. */
 size_t maps_in_db(int db);
-void maps_unlist(stored_map *s);
+void maps_unlist(keyed_map *s);
 
 /* While a place is hidden, its maps are another node's that has not handed them over yet. */
 void maps_hide(uint32_t place, bool hidden);
 /* Whether the records of a listed map are served here: they are looked up in it, and it is not
  * hidden. What has not been asked for by key (lists, counts, expiry) leaves out the others. */
-bool maps_served(const stored_map *s);
+bool maps_served(const keyed_map *s);
 /* The listed map of a place if it is served, or NULL. */
-stored_map *maps_served_at(int db, uint32_t place);
+keyed_map *maps_served_at(int db, uint32_t place);
 
 /* FLUSHDB and FLUSHALL (db -1) take them all at once, without a word about each. */
 void maps_unlist_db(int db);
@@ -51,7 +51,7 @@ void maps_swap_db(int a, int b);
 /* A way over all buckets of all listed maps, for work in slices: maps may come and go meanwhile.
  * What is there from start to end is met once; splits and merges may show a record twice. */
 typedef struct maps_cursor {
-    stored_map *at; /* NULL: at the end */
+    keyed_map *at; /* NULL: at the end */
     uint32_t bucket;
     struct maps_cursor *next;
 } maps_cursor;
@@ -60,9 +60,9 @@ typedef struct maps_cursor {
 void maps_cursor_register(maps_cursor *c);
 void maps_cursor_start(maps_cursor *c);
 /* The next bucket; false at the end. */
-bool maps_cursor_next(maps_cursor *c, stored_map **s, uint32_t *bucket);
+bool maps_cursor_next(maps_cursor *c, keyed_map **s, uint32_t *bucket);
 /* Comes by a bucket once more, if the cursor is still at its map. */
-void maps_cursor_again(maps_cursor *c, const stored_map *s, uint32_t bucket);
+void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket);
 /* Pages of the maps that a cursor has not come to yet. */
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 

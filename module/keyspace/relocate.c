@@ -1,8 +1,10 @@
 /* relocate.c: files of other layouts. See relocate.h. */
 #include "keyspace/relocate.h"
 
-#include "keyspace/lookup.h"
+#include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "server/clock.h"
+#include "keyspace/map_home.h"
 
 #include <string.h>
 
@@ -10,7 +12,7 @@
 typedef struct misplaced {
     int db;
     RedisModuleString *name;
-    stored_map *stored;
+    keyed_map *stored;
 } misplaced;
 
 static struct {
@@ -42,7 +44,7 @@ static void take_out(misplaced *m) {
     RedisModule_SelectDb(ckv.ctx, m->db);
     RedisModuleKey *key =
         RedisModule_OpenKey(ckv.ctx, m->name, REDISMODULE_READ | REDISMODULE_WRITE);
-    map *empty = map_new(&ckv.codecs, ckv.secret);
+    map *empty = map_new(&ckv.shared, ckv.secret);
     void *old;
     if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty), &old) ==
                      REDISMODULE_OK) {
@@ -62,16 +64,9 @@ typedef struct pouring {
 } pouring;
 
 static bool put(const pouring *p, size_t key_len, size_t value_len, int64_t at_ms) {
-    stored_map *to = keyspace_make_map(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
-    if (!to) return false;
-    map_key key;
-    map_pos pos;
-    codec_value value;
-    map_key_init(to->m, &key, p->bytes, key_len);
-    bool there = map_find(to->m, &key, &pos);
-    return codec_encode_new(&ckv.codecs, p->bytes + key_len, value_len, &value) &&
-           map_put(to->m, &key, there ? &pos : NULL, &value, expiry_code(at_ms, p->now_ms),
-                   expiry_ticks(p->now_ms));
+    keyed_map *to = map_home_make(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
+    return to &&
+           map_store(to->m, p->bytes, key_len, p->bytes + key_len, value_len, at_ms, p->now_ms);
 }
 
 static bool pour(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
@@ -106,7 +101,7 @@ bool relocate_all(void) {
     ckv_log("notice", "the file has %zu maps of another layout: their records are put in place",
             list.count);
     for (size_t i = 0; i < list.count; i++) take_out(&list.maps[i]);
-    pouring p = {.now_ms = ckv_now_ms()};
+    pouring p = {.now_ms = clock_now_ms()};
     bool done = true;
     for (size_t i = 0; done && i < list.count; i++) done = empty_out(&list.maps[i], &p);
     RedisModule_Free(p.bytes);

@@ -1,8 +1,9 @@
-/* strays.c: see strays.h. */
+/* renamed_maps.c: see renamed_maps.h. */
 #include "keyspace/renamed_maps.h"
 
-#include "keyspace/lookup.h"
+#include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "keyspace/map_home.h"
 
 #define NAMES_AT_ONCE 512
 
@@ -13,14 +14,14 @@ static struct {
     uint32_t place;
 } at;
 
-void strays_expect(void) {
+void renamed_maps_expect(void) {
     at.searching = true;
     at.db = 0;
     at.place = 0;
 }
 
 static void search(uint64_t names) {
-    stored_map *s;
+    keyed_map *s;
     if (!maps_any_unlisted()) at.searching = false;
     while (at.searching && names > 0) {
         if (RedisModule_SelectDb(ckv.ctx, at.db) != REDISMODULE_OK) {
@@ -29,17 +30,17 @@ static void search(uint64_t names) {
         }
         bool empty = RedisModule_DbSize(ckv.ctx) == 0;
         for (; !empty && at.place < ckv.places && names > 0; at.place++, names--)
-            if (!maps_at(at.db, at.place)) keyspace_list(ckv.ctx, at.db, at.place, &s);
+            if (!maps_at(at.db, at.place)) map_home_look(ckv.ctx, at.db, at.place, &s);
         if (!empty && at.place < ckv.places) return;
         at.db++;
         at.place = 0;
     }
 }
 
-void strays_step(void) {
+void renamed_maps_step(void) {
     search(NAMES_AT_ONCE);
 }
 
-void strays_find(void) {
+void renamed_maps_find(void) {
     if (places_layout() != PLACES_SLOTS) search(UINT64_MAX);
 }

@@ -1,5 +1,5 @@
 /*
- * strays.h: maps that RENAME and MOVE have taken to another key.
+ * renamed_maps.h: maps that RENAME and MOVE have taken to another key.
  *
  * The server tells when a value leaves its key, but not where it went. Keyspace notifications
  * would, but a module that listens to them makes Valkey 8.1 forget which database a client had
@@ -9,19 +9,19 @@
  * that records are looked up in are tried, some at a time. A record that is asked for by its key
  * finds such a map earlier (see keyspace.c).
  */
-#ifndef CKV_STRAYS_H
-#define CKV_STRAYS_H
+#ifndef CKV_RENAMED_MAPS_H
+#define CKV_RENAMED_MAPS_H
 
 #include "ckv.h"
 
 /* A map has left its key. */
-void strays_expect(void);
+void renamed_maps_expect(void);
 
 /* Looks under the next few names; for the timer. */
-void strays_step(void);
+void renamed_maps_step(void);
 
 /* Looks under all that are left, for commands that list or count all records. In a cluster such a
  * command may run for a slot that is not theirs (in a script): the timer has to do there. */
-void strays_find(void);
+void renamed_maps_find(void);
 
 #endif

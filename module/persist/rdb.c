@@ -1,9 +1,9 @@
 /* rdb.c: saving and loading. The formats are in rdb.h. */
 #include "persist/rdb.h"
 
-#include "core/codec/codec_train.h"
+#include "core/codec/codec_file.h"
 #include "core/map/map_save.h"
-#include "background/cron.h"
+#include "background/reencode.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "persist/records.h"
@@ -20,22 +20,21 @@
  * callback before the keys, in the process that saves. */
 static bool saving_file;
 
-/* While a file is loaded: from its places of codecs to ours. */
-static uint8_t places[256];
+/* While a file is loaded: from its ids of codecs to ours. */
+static uint8_t codec_ids[256];
 static bool loading_file;
 static uint32_t file_layout; /* see places.h */
 
 /* ---- auxiliary data -------------------------------------------------------------------------- */
 
 static void save_codecs(RedisModuleIO *io) {
-    uint64_t count = 0;
-    for (int i = 1; i < CODECS_MAX; i++) count += ckv.codecs.place[i] != NULL;
-    RedisModule_SaveUnsigned(io, CKV_VERSION);
+    const codecs *all = &ckv.shared.codecs;
+    RedisModule_SaveUnsigned(io, RDB_FORMAT);
     RedisModule_SaveUnsigned(io, places_layout());
-    RedisModule_SaveUnsigned(io, ckv.codecs.current);
-    RedisModule_SaveUnsigned(io, count);
+    RedisModule_SaveUnsigned(io, codecs_current_id(all));
+    RedisModule_SaveUnsigned(io, codecs_count(all));
     for (int i = 1; i < CODECS_MAX; i++) {
-        const codec *c = ckv.codecs.place[i];
+        const codec *c = codecs_get(all, (uint8_t)i);
         if (!c) continue;
         size_t bytes = codec_save_size(c);
         uint8_t *copy = RedisModule_Alloc(bytes);
@@ -66,15 +65,15 @@ static bool load_codec(RedisModuleIO *io) {
     if (!bytes) return false;
     codec *c = codec_load(&ckv.mem, (uint8_t *)bytes, n, (int)ckv.config.compression_level);
     RedisModule_Free(bytes);
-    uint32_t place = c ? codecs_add(&ckv.codecs, c) : CODECS_MAX;
-    if (place == CODECS_MAX || from == 0 || from >= CODECS_MAX) {
-        if (place != CODECS_MAX)
-            codecs_remove(&ckv.codecs, (uint8_t)place);
+    uint32_t id = c ? codecs_add(&ckv.shared.codecs, c) : CODECS_MAX;
+    if (id == CODECS_MAX || from == 0 || from >= CODECS_MAX) {
+        if (id != CODECS_MAX)
+            codecs_remove(&ckv.shared.codecs, (uint8_t)id);
         else if (c)
             codec_free(&ckv.mem, c);
         return false;
     }
-    places[from] = (uint8_t)place;
+    codec_ids[from] = (uint8_t)id;
     return true;
 }
 
@@ -88,22 +87,22 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
     uint64_t format = RedisModule_LoadUnsigned(io), maps = RedisModule_LoadUnsigned(io);
     uint64_t current = RedisModule_LoadUnsigned(io), count = RedisModule_LoadUnsigned(io);
     if (RedisModule_IsIOError(io)) return REDISMODULE_ERR;
-    if (version > CKV_TYPE_VERSION || format > CKV_VERSION) {
+    if (version > RDB_TYPE_VERSION || format > RDB_FORMAT) {
         ckv_log("warning", "the file was saved by a newer ckv (format %llu)",
                 (unsigned long long)format);
         return REDISMODULE_ERR;
     }
     file_layout = (uint32_t)maps;
-    memset(places, MAP_SAVE_NO_PLACE, sizeof places);
-    places[CODEC_RAW] = CODEC_RAW;
+    memset(codec_ids, MAP_SAVE_NO_CODEC, sizeof codec_ids);
+    codec_ids[CODEC_RAW] = CODEC_RAW;
     loading_file = true;
     for (uint64_t i = 0; i < count; i++) {
         if (load_codec(io)) continue;
         ckv_log("warning", "a dictionary of the file is damaged");
         return REDISMODULE_ERR;
     }
-    if (current < CODECS_MAX && places[current] != MAP_SAVE_NO_PLACE)
-        ckv.codecs.current = places[current];
+    if (current < CODECS_MAX && codec_ids[current] != MAP_SAVE_NO_CODEC)
+        codecs_use(&ckv.shared.codecs, codec_ids[current]);
     return REDISMODULE_OK;
 }
 
@@ -114,7 +113,7 @@ void rdb_saving_ended(void) {
 void rdb_loading_ended(void) {
     loading_file = false;
     relocate_forget();
-    cron_reencode(); /* also frees the codecs that nothing of it uses */
+    reencode_start(); /* also frees the codecs that nothing of it uses */
 }
 
 /* ---- LZF ------------------------------------------------------------------------------------- */
@@ -155,11 +154,9 @@ static bool count_large(void *context, large **l) {
 }
 
 static bool save_large(void *context, large **at) {
-    large *l = *at;
-    size_t n = sizeof l->key_len + l->key_len + l->value_len;
+    size_t n = map_large_size(*at);
     uint8_t *copy = RedisModule_Alloc(n);
-    memcpy(copy, &l->key_len, sizeof l->key_len);
-    memcpy(copy + sizeof l->key_len, l->bytes, n - sizeof l->key_len);
+    map_large_save(*at, copy);
     RedisModule_SaveStringBuffer(((saving *)context)->io, (char *)copy, n);
     RedisModule_Free(copy);
     return true;
@@ -190,11 +187,9 @@ static void save_pages(RedisModuleIO *io, map *m) {
     }
     uint8_t *piece = RedisModule_Alloc(room);
     RedisModule_SaveUnsigned(io, KIND_PAGES);
-    RedisModule_SaveUnsigned(io, m->secret[0]);
-    RedisModule_SaveUnsigned(io, m->secret[1]);
-    RedisModule_SaveUnsigned(io, m->buckets);
-    RedisModule_SaveUnsigned(io, m->totals.key_bytes);
-    RedisModule_SaveUnsigned(io, m->totals.value_bytes);
+    uint64_t head[MAP_HEAD];
+    map_save_head(m, head);
+    for (int i = 0; i < MAP_HEAD; i++) RedisModule_SaveUnsigned(io, head[i]);
     for (uint32_t i = 0; i < m->buckets;) i = save_piece(io, m, i, piece);
     RedisModule_Free(piece);
 }
@@ -225,7 +220,7 @@ static uint32_t load_piece(loading *l, uint32_t first, uint32_t buckets) {
         return 0;
     }
     for (uint32_t i = 0; i < count && read; i++) {
-        read = map_bucket_load(l->m, first + i, (uint8_t *)piece + at, n - at, places);
+        read = map_bucket_load(l->m, first + i, (uint8_t *)piece + at, n - at, codec_ids);
         at += read;
     }
     RedisModule_Free(piece);
@@ -235,28 +230,25 @@ static uint32_t load_piece(loading *l, uint32_t first, uint32_t buckets) {
 }
 
 static map *load_pages(RedisModuleIO *io) {
-    uint64_t secret[2] = {RedisModule_LoadUnsigned(io), 0};
-    secret[1] = RedisModule_LoadUnsigned(io);
-    uint64_t buckets = RedisModule_LoadUnsigned(io);
-    uint64_t key_bytes = RedisModule_LoadUnsigned(io), value_bytes = RedisModule_LoadUnsigned(io);
-    if (RedisModule_IsIOError(io) || buckets == 0 || buckets > UINT32_MAX / 2) return NULL;
-    loading l = {io, map_new(&ckv.codecs, secret)};
+    uint64_t head[MAP_HEAD];
+    for (int i = 0; i < MAP_HEAD; i++) head[i] = RedisModule_LoadUnsigned(io);
+    if (RedisModule_IsIOError(io)) return NULL;
+    loading l = {io, map_load_head(&ckv.shared, head)};
+    uint32_t buckets = (uint32_t)head[2];
     for (uint32_t i = 0, read; l.m && i < buckets; i += read) {
-        read = load_piece(&l, i, (uint32_t)buckets);
+        read = load_piece(&l, i, buckets);
         if (read) continue;
         map_free(l.m);
         l.m = NULL;
     }
-    if (!l.m) return NULL;
-    l.m->totals.key_bytes = key_bytes;
-    l.m->totals.value_bytes = value_bytes;
+    if (l.m) map_load_end(l.m, head);
     return l.m;
 }
 
 /* ---- a map ----------------------------------------------------------------------------------- */
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
-    map *m = ((stored_map *)value)->m;
+    map *m = ((keyed_map *)value)->m;
     if (saving_file) {
         bool lzf = set_lzf(false);
         save_pages(io, m);
@@ -268,7 +260,7 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
 }
 
 /* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
-static void list_loaded(RedisModuleIO *io, stored_map *s) {
+static void list_loaded(RedisModuleIO *io, keyed_map *s) {
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
     bool misplaced =
@@ -278,7 +270,7 @@ static void list_loaded(RedisModuleIO *io, stored_map *s) {
 }
 
 void *rdb_load_map(RedisModuleIO *io, int version) {
-    if (version > CKV_TYPE_VERSION) {
+    if (version > RDB_TYPE_VERSION) {
         ckv_log("warning", "a map was saved by a newer ckv (version %d)", version);
         return NULL;
     }
@@ -293,7 +285,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;
     }
-    stored_map *s = maps_wrap(m);
+    keyed_map *s = maps_wrap(m);
     list_loaded(io, s);
     return s;
 }

@@ -6,10 +6,10 @@
  * the other side's codecs and carries plain records, packed by zstd. The saver knows which it is
  * because the auxiliary data is saved before the keys of a file and never for a DUMP.
  *
- *      auxiliary:  [version][layout][current place][codecs] ([place][codec, see codec_train.h])...
+ *      auxiliary:  [format][layout][current id][codecs] ([id][codec, see codec_file.h])...
  *                  and [0] behind the keys; the layout of the maps is in places.h
  *      map:        [kind] and then
- *      pages:      [secret, 2][buckets][raw key bytes][raw value bytes]
+ *      pages:      [head of the map, see map_save.h]
  *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]
  *                   [large record]...)...
  *      records:    [count] ([raw bytes][zstd: (key length, value length, at ms, key, value)...])...
@@ -19,6 +19,12 @@
 
 #include "redismodule.h"
 
+/* The newest format of auxiliary data and maps. A file of a newer one is refused; it has nothing to
+ * do with the module's version. */
+#define RDB_FORMAT       1
+#define RDB_TYPE_NAME    "ckv-map-1" /* nine characters, for ever */
+#define RDB_TYPE_VERSION 1
+
 void *rdb_load_map(RedisModuleIO *io, int version);
 void rdb_save_map(RedisModuleIO *io, void *value);
 void rdb_save_aux(RedisModuleIO *io, int when);
@@ -26,9 +32,6 @@ void rdb_save_aux(RedisModuleIO *io, int when);
  * records, and the file loads without the module. */
 void rdb_save_optional_aux(RedisModuleIO *io, int when);
 int rdb_load_aux(RedisModuleIO *io, int version, int when);
-/* Writes a map as commands into an AOF. */
-void rdb_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value);
-
 /* Saving a file has come to its end, well or not: a failed one has no last auxiliary data. */
 void rdb_saving_ended(void);
 /* Loading has come to its end, well or not. */

@@ -1,7 +1,7 @@
-/* rdb_records.c: a map as plain records. See rdb_records.h. */
+/* records.c: a map as plain records. See records.h. */
 #include "persist/records.h"
 
-#include "persist/rdb.h"
+#include "server/clock.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -71,19 +71,13 @@ void records_save(RedisModuleIO *io, map *m) {
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static bool put_record(map *m, const uint8_t *key, const record_head *head, int64_t now_ms) {
-    map_key k;
-    map_pos pos;
     if (head->at_ms != EXPIRY_NEVER && head->at_ms - now_ms > EXPIRY_TTL_MAX_MS) return false;
-    map_key_init(m, &k, key, head->key_len);
-    bool there = map_find(m, &k, &pos);
-    codec_value value;
-    return codec_encode_new(m->codecs, key + head->key_len, head->value_len, &value) &&
-           map_put(m, &k, there ? &pos : NULL, &value, expiry_code(head->at_ms, now_ms),
-                   expiry_ticks(now_ms));
+    return map_store(m, key, head->key_len, key + head->key_len, head->value_len, head->at_ms,
+                     now_ms);
 }
 
 static bool unpack(map *m, const uint8_t *bytes, size_t n) {
-    int64_t now_ms = ckv_now_ms();
+    int64_t now_ms = clock_now_ms();
     size_t at = 0;
     while (at < n) {
         record_head head;
@@ -143,7 +137,7 @@ static bool load_block(RedisModuleIO *io, map *m, uint64_t raw) {
 }
 
 map *records_load(RedisModuleIO *io) {
-    map *m = map_new(&ckv.codecs, ckv.secret);
+    map *m = map_new(&ckv.shared, ckv.secret);
     uint64_t raw;
     while (m && (raw = RedisModule_LoadUnsigned(io)) > 0) {
         if (!RedisModule_IsIOError(io) && load_block(io, m, raw)) continue;
@@ -155,26 +149,4 @@ map *records_load(RedisModuleIO *io) {
         m = NULL;
     }
     return m;
-}
-
-/* ---- AOF ------------------------------------------------------------------------------------- */
-
-static bool emit(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
-    packing *p = context;
-    size_t len;
-    const uint8_t *value = map_value(p->m, pos, &len);
-    int64_t at_ms = map_expiry_ms(pos);
-    if (!value) return true;
-    if (at_ms == EXPIRY_NEVER)
-        RedisModule_EmitAOF(p->io, "CSET", "bb", key, key_len, value, len);
-    else
-        RedisModule_EmitAOF(p->io, "CSET", "bbcl", key, key_len, value, len, "PXAT",
-                            (long long)(at_ms > 0 ? at_ms : 1));
-    return true;
-}
-
-void rdb_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
-    (void)key;
-    packing p = {.io = io, .m = ((stored_map *)value)->m};
-    for (uint32_t i = 0; i < p.m->buckets; i++) map_each(p.m, i, emit, &p);
 }

@@ -1,6 +1,6 @@
-/* rdb_records.h: a map as plain records, for whoever has other codecs. The format is in rdb.h. */
-#ifndef CKV_RDB_RECORDS_H
-#define CKV_RDB_RECORDS_H
+/* records.h: a map as plain records, for whoever has other codecs. The format is in rdb.h. */
+#ifndef CKV_RECORDS_H
+#define CKV_RECORDS_H
 
 #include "keyspace/maps.h"
 

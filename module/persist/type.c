@@ -5,6 +5,7 @@
 #include "core/map/map_defrag.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "persist/aof_rewrite.h"
 #include "persist/rdb.h"
 #include "keyspace/renamed_maps.h"
 
@@ -17,27 +18,27 @@ static void free_map(void *value) {
 /* The value leaves its key: it may be freed on another thread, or come back under another name. */
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
-    maps_unlist((stored_map *)value);
-    strays_expect();
+    maps_unlist((keyed_map *)value);
+    renamed_maps_expect();
 }
 
 static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t samples) {
     (void)ctx, (void)samples;
-    const stored_map *s = value;
+    const keyed_map *s = value;
     return ckv.mem.usable((void *)s) + map_bytes(s->m);
 }
 
 /* How much work freeing is: the server does it in the background if it is much. */
 static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
-    return ((const stored_map *)value)->m->totals.pages;
+    return ((const keyed_map *)value)->m->totals.pages;
 }
 
 /* COPY: the same records under another name. */
 static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
-    map *m = map_copy(((const stored_map *)value)->m);
+    map *m = map_copy(((const keyed_map *)value)->m);
     if (!m) return NULL;
-    stored_map *s = maps_wrap(m);
+    keyed_map *s = maps_wrap(m);
     maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx),
               places_of_name(RedisModule_GetToKeyNameFromOptCtx(ctx)));
     return s;
@@ -62,7 +63,7 @@ static bool digest_record(void *context, const uint8_t *key, size_t key_len, con
 
 /* The order of the records does not matter: how they lie differs between servers. */
 static void digest_map(RedisModuleDigest *digest, void *value) {
-    digesting d = {digest, ((stored_map *)value)->m};
+    digesting d = {digest, ((keyed_map *)value)->m};
     for (uint32_t i = 0; i < d.m->buckets; i++) map_each(d.m, i, digest_record, &d);
 }
 
@@ -73,7 +74,7 @@ static void *move_block(void *context, void *block) {
 /* Goes on where it stopped, bucket by bucket; 1: there is more. */
 static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void **value) {
     (void)name;
-    map *m = ((stored_map *)*value)->m;
+    map *m = ((keyed_map *)*value)->m;
     unsigned long at = 0;
     if (RedisModule_DefragCursorGet(ctx, &at) != REDISMODULE_OK || at == 0)
         map_defrag_directory(m, move_block, ctx);
@@ -122,7 +123,7 @@ int type_register(RedisModuleCtx *ctx) {
         .version = (uint64_t)(optional_aux ? REDISMODULE_TYPE_METHOD_VERSION : served),
         .rdb_load = rdb_load_map,
         .rdb_save = rdb_save_map,
-        .aof_rewrite = rdb_rewrite_map,
+        .aof_rewrite = aof_rewrite_map,
         .free = free_map,
         .digest = digest_map,
         .mem_usage2 = memory_of_map,
@@ -135,7 +136,7 @@ int type_register(RedisModuleCtx *ctx) {
         .aux_save2 = optional_aux ? rdb_save_optional_aux : NULL,
         .aux_save_triggers = REDISMODULE_AUX_BEFORE_RDB | REDISMODULE_AUX_AFTER_RDB,
     };
-    ckv.type = RedisModule_CreateDataType(ctx, CKV_TYPE_NAME, CKV_TYPE_VERSION, &methods);
+    ckv.type = RedisModule_CreateDataType(ctx, RDB_TYPE_NAME, RDB_TYPE_VERSION, &methods);
     if (!ckv.type) return REDISMODULE_ERR;
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_flush);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);

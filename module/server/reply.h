@@ -8,6 +8,7 @@
 #define ERROR_INTEGER "ERR value is not an integer or out of range"
 #define ERROR_MEMORY  "OOM out of memory"
 #define ERROR_LIMIT   "OOM command not allowed when used memory > 'ckv.maxmemory'."
+#define ERROR_DAMAGED "ERR the stored value is damaged"
 #define ERROR_TYPE    REDISMODULE_ERRORMSG_WRONGTYPE
 #define ERROR_MOVING  "TRYAGAIN The records of this slot are being moved"
 

@@ -117,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
         shim_now_ms += calls % 8 == 7 ? 700 : 0;
         call(&r);
         for (uint32_t place = 0; place < ckv.places; place++) {
-            stored_map *s = maps_at(0, place);
+            keyed_map *s = maps_at(0, place);
             if (s && !map_sane(s->m)) {
                 fprintf(stderr, "map %u is not sane\n", place);
                 abort();

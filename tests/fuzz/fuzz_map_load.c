@@ -38,25 +38,25 @@ static void traffic(map *m) {
             if (found) map_delete(m, &k, &pos, now);
             continue;
         }
-        codec_encode_new(m->codecs, value, (size_t)i % sizeof value, &encoded);
+        map_encode(m->shared, value, (size_t)i % sizeof value, &encoded);
         map_put(m, &k, found ? &pos : NULL, &encoded, i % 2 ? EXPIRY_NONE : 1000, now);
     }
     for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, now, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
-    codecs all;
-    uint8_t places[256] = {0};
-    if (!codecs_init(&all, &mem_libc, 3)) return 0;
+    map_shared all;
+    uint8_t codec_ids[256] = {0};
+    if (!map_shared_init(&all, &mem_libc, 3)) return 0;
     map *m = map_new(&all, secret);
     size_t at = 0, read = 1;
     for (uint32_t i = 0; m && at < n && read; i++) {
-        read = map_bucket_load(m, i, bytes + at, n - at, places);
+        read = map_bucket_load(m, i, bytes + at, n - at, codec_ids);
         at += read;
         if (read && !map_each_large(m, i, no_large, m)) read = 0;
     }
     if (read) traffic(m);
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return 0;
 }

@@ -35,7 +35,7 @@ typedef struct expected {
     int64_t ttl_ms;
 } expected;
 
-static codecs all;
+static map_shared all;
 static expected model[KEYS];
 static int64_t now_ms;
 
@@ -78,8 +78,8 @@ static codec *train(void) {
 }
 
 static void start(void) {
-    MUST(codecs_init(&all, &mem_libc, 3));
-    MUST(codecs_add(&all, train()) == 1 && codecs_add(&all, train()) == 2);
+    MUST(map_shared_init(&all, &mem_libc, 3));
+    MUST(codecs_add(&all.codecs, train()) == 1 && codecs_add(&all.codecs, train()) == 2);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static void put(map *m, unsigned i, uint16_t argument) {
     model[i] = (expected){true, argument, ttl_ms ? now_ms + ttl_ms : EXPIRY_NEVER, ttl_ms};
     map_key_init(m, &k, key, make_key(key, i));
     bool found = map_find(m, &k, &pos);
-    MUST(codec_encode_new(&all, value, make_value(value, argument), &encoded));
+    MUST(map_encode(&all, value, make_value(value, argument), &encoded));
     MUST(map_put(m, &k, found ? &pos : NULL, &encoded, expiry_code(model[i].at_ms, now_ms),
                  expiry_ticks(now_ms)));
 }
@@ -167,29 +167,29 @@ static bool load_large(void *context, large **at) {
     large ***next = (large ***)context + 1;
     const large *l = *(*next)++;
     uint8_t bytes[1300 + VALUE_MAX];
-    memcpy(bytes, &l->key_len, 4);
-    memcpy(bytes + 4, l->bytes, l->key_len + l->value_len);
-    *at = map_large_load(m, bytes, 4 + l->key_len + l->value_len);
+    map_large_save(l, bytes);
+    *at = map_large_load(m, bytes, map_large_size(l));
     return *at != NULL;
 }
 
 /* The map from its own saved bytes. */
 static map *save_and_load(map *m) {
-    static uint8_t places[256] = {0, 1, 2};
-    map *loaded = map_new(&all, secret);
+    static uint8_t codec_ids[256] = {0, 1, 2};
+    uint64_t head[MAP_HEAD];
+    map_save_head(m, head);
+    map *loaded = map_load_head(&all, head);
     for (uint32_t i = 0; i < m->buckets; i++) {
         large *larges[KEYS + 1] = {NULL};
         size_t n = map_bucket_size(m, i);
         uint8_t *bytes = malloc(n);
         MUST(map_bucket_save(m, i, bytes) == n);
         map_each_large(m, i, save_large, larges);
-        MUST(map_bucket_load(loaded, i, bytes, n, places) == n);
+        MUST(map_bucket_load(loaded, i, bytes, n, codec_ids) == n);
         free(bytes);
         void *context[2] = {loaded, larges};
         MUST(map_each_large(loaded, i, load_large, context));
     }
-    loaded->totals.key_bytes = m->totals.key_bytes;
-    loaded->totals.value_bytes = m->totals.value_bytes;
+    map_load_end(loaded, head);
     map_free(m);
     return loaded;
 }
@@ -206,7 +206,7 @@ static map *step(map *m, const uint8_t *bytes) {
     uint16_t argument = (uint16_t)(bytes[2] | bytes[3] << 8);
     switch (bytes[0] % 16) {
     case 0:
-        all.current = (uint8_t)(argument % 3);
+        codecs_use(&all.codecs, (uint8_t)(argument % 3));
         break;
     case 1:
         MUST(map_reencode(m, argument % m->buckets, expiry_ticks(now_ms), NULL));
@@ -239,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     if (!all.mem) start();
     memset(model, 0, sizeof model);
     now_ms = 1700000000000;
-    all.current = CODEC_RAW;
+    codecs_use(&all.codecs, CODEC_RAW);
     map *m = map_new(&all, secret);
     for (size_t at = 0; at + STEP <= n && at < STEPS_MAX * STEP; at += STEP) {
         m = step(m, bytes + at);

@@ -44,7 +44,8 @@ static void train(void) {
         value_samples[i] = (phrase_sample){values[i], (uint32_t)len};
     }
     codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
-    ckv.codecs.current = (uint8_t)codecs_add(&ckv.codecs, codec_train(&ckv.mem, &s, 64 << 10, 3));
+    codecs_use(&ckv.shared.codecs,
+               (uint8_t)codecs_add(&ckv.shared.codecs, codec_train(&ckv.mem, &s, 64 << 10, 3)));
 }
 
 static void cset(int i, bool expires) {
@@ -81,7 +82,7 @@ static bool visit(void *context, const uint8_t *key, size_t key_len, const map_p
     return true;
 }
 
-static void traffic(stored_map *s) {
+static void traffic(keyed_map *s) {
     map *m = s->m;
     for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, visit, m);
     struct RedisModuleIO again = {0};
@@ -99,7 +100,7 @@ static void traffic(stored_map *s) {
         if (found && i % 3 == 0) {
             map_delete(m, &k, &pos, expiry_ticks(shim_now_ms));
         } else {
-            codec_encode_new(m->codecs, value, len, &encoded);
+            map_encode(m->shared, value, len, &encoded);
             map_put(m, &k, found ? &pos : NULL, &encoded, EXPIRY_NONE, expiry_ticks(shim_now_ms));
         }
     }
@@ -130,8 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     struct RedisModuleIO io = read_input(bytes + 1, n - 1, file, mutate);
     shim_largest_block = 0;
     bool loaded =
-        !file || rdb_load_aux(&io, CKV_TYPE_VERSION, REDISMODULE_AUX_BEFORE_RDB) == REDISMODULE_OK;
-    stored_map *s = loaded ? rdb_load_map(&io, CKV_TYPE_VERSION) : NULL;
+        !file || rdb_load_aux(&io, RDB_TYPE_VERSION, REDISMODULE_AUX_BEFORE_RDB) == REDISMODULE_OK;
+    keyed_map *s = loaded ? rdb_load_map(&io, RDB_TYPE_VERSION) : NULL;
     if (shim_largest_block > HONEST(io.used)) {
         fprintf(stderr, "%zu bytes were asked for, given %zu\n", shim_largest_block, io.used);
         abort();
@@ -143,9 +144,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
         shim_type.free(s);
     }
     rdb_loading_ended();
-    ckv.codecs.current = CODEC_RAW;
+    codecs_use(&ckv.shared.codecs, CODEC_RAW);
     for (int i = 1; i < CODECS_MAX; i++)
-        if (ckv.codecs.place[i]) codecs_remove(&ckv.codecs, (uint8_t)i);
+        if (codecs_get(&ckv.shared.codecs, (uint8_t)i))
+            codecs_remove(&ckv.shared.codecs, (uint8_t)i);
     free(io.bytes);
     return 0;
 }

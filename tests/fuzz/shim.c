@@ -196,6 +196,11 @@ static int ReplyWithDouble(RedisModuleCtx *ctx, double n) {
     (void)ctx, (void)n;
     return one();
 }
+static int ReplyWithString(RedisModuleCtx *ctx, RedisModuleString *string) {
+    size_t len;
+    const char *bytes = RedisModule_StringPtrLen(string, &len);
+    return ReplyWithStringBuffer(ctx, bytes, len);
+}
 static int ReplyWithNull(RedisModuleCtx *ctx) {
     (void)ctx;
     return one();
@@ -386,6 +391,7 @@ static int get_api(const char *name, void *at) {
         HERE(ReplyWithStringBuffer),
         HERE(ReplyWithLongLong),
         HERE(ReplyWithDouble),
+        HERE(ReplyWithString),
         HERE(ReplyWithNull),
         HERE(BlockClient),
         HERE(OpenKey),

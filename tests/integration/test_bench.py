@@ -1,5 +1,5 @@
-"""The benchmarks' scripts, each from start to end with few records: what they measure is not the matter here, but that they
-run, that what they read is right (they check it themselves) and that the page can be made of what they write."""
+"""The verbs of bench/compare.py, each from start to end with few records: what they measure is not the matter here, but that
+they run, that what they read is right (they check it themselves) and that the page can be made of what they write."""
 
 import json
 import os
@@ -13,7 +13,8 @@ from server import BINARY, MODULE, ROOT
 
 @pytest.fixture(scope="module", autouse=True)
 def programs():
-    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/bench-load"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/bench-codec", "build/bench-layout"], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture
@@ -25,27 +26,28 @@ def lines(tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a script of bench/; returns the JSON that it has written."""
-    def script(name, *args):
+    """Runs a verb; returns the JSON that it has written, and what it has printed."""
+    def verb(*args, status=0):
         result = tmp_path / "result.json"
-        done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", name), *map(str, args), "--redis-server", BINARY,
-                               "--module", MODULE, "--json", result], text=True, capture_output=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(result.read_text())
+        server = [] if args[0] in ("codec", "layout") else ["--redis-server", BINARY, "--module", MODULE]
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "compare.py"), *map(str, args), *server,
+                               "--json", result], text=True, capture_output=True)
+        assert done.returncode == status, done.stdout + done.stderr
+        return (json.loads(result.read_text()), done.stdout) if status == 0 else done.stderr
 
-    return script
+    return verb
 
 
 @pytest.mark.parametrize("comparison,stores", [("cache", 6), ("uuid", 7), ("latency", 12)])
 def test_comparisons(run, lines, comparison, stores):
-    report = run("compare.py", comparison, "--records", 1000, "--data", lines)
+    report, said = run(comparison, "--records", 1000, "--data", lines)
     assert len(report["rows"]) == stores
-    assert comparison in report["command"]
+    assert comparison in report["command"] and "strings" in said
 
 
 def test_the_fan_page_job_ends_alike_in_all_stores(run):
     """A store that loses or mixes up a row makes the script fail."""
-    report = run("compare.py", "fans", "--records", 30)
+    report, _ = run("fans", "--records", 30)
     stores = {(row["store"], row["transport"]) for row in report["rows"]}
     assert {("ckv", "TCP"), ("ckv", "Unix socket"), ("memcached", "TCP"), ("strings", "Unix socket")} <= stores
     assert len({row["digest"] for row in report["rows"] if row["store"] != "null"}) == 1
@@ -54,9 +56,50 @@ def test_the_fan_page_job_ends_alike_in_all_stores(run):
 # `drift` waits for the background many times.
 @pytest.mark.parametrize("part", ["density", "pairs", "speed", "pause", "churn", "files", pytest.param("drift", marks=pytest.mark.slow)])
 def test_scale(run, lines, part):
-    report = run("scale.py", "--records", 2000, "--sizes", "1000,2000", "--rounds", 1, "--data", lines,
-                 "--kinds", lines, "--parts", part)
+    report, said = run("scale", "--records", 2000, "--sizes", "1000,2000", "--rounds", 1, "--data", lines,
+                       "--kinds", lines, "--parts", part)
     if part == "density":
-        assert [row["records"] for row in report[part]["lines.txt"]] == [1000, 2000]
+        assert "in pages" in said and [row["records"] for row in report[part]["lines.txt"]] == [1000, 2000]
     else:
-        assert report[part]["figures"]
+        assert report[part]["figures"] and {"pause": "PINGs", "drift": "together"}.get(part, part) in said
+
+
+# `expiry` waits for TTLs of a minute.
+@pytest.mark.parametrize("part", ["hits", "limit", pytest.param("expiry", marks=pytest.mark.slow)])
+def test_cache_duty(run, lines, part):
+    report, said = run("cache_duty", "--scale", "0.01", "--data", lines, "--parts", part)
+    if part == "expiry":
+        assert report[part]["returned_expired"] == 0 and len(report[part]["samples"]) > 10
+    elif part == "hits":
+        assert len(report[part]["runs"]) == 4 and all(0 < run["ckv"] < 1 for run in report[part]["runs"])
+    else:
+        assert len(report[part]) == 9 and all(run["kept_records"] > 0 for run in report[part])
+    assert {"expiry": "after s", "hits": "exact LRU", "limit": "volatile-ttl"}[part] in said
+
+
+def test_throughput(run, lines):
+    report, said = run("throughput", "--records", 1000, "--requests", 500, "--rounds", 1, "--data", lines)
+    assert {verb for verbs in report["speed"]["figures"].values() for verb in verbs} == {"SET", "CSET", "GET", "CGET"}
+    assert "CGET" in said
+
+
+@pytest.mark.parametrize("suffix", ["txt", "u32le"])
+def test_codec(run, tmp_path, lines, suffix):
+    path = tmp_path / f"values.{suffix}"
+    values = lines.read_bytes().splitlines()
+    path.write_bytes(b"".join(v + b"\n" if suffix == "txt" else len(v).to_bytes(4, "little") + v for v in values))
+    report, said = run("codec", "--data", path)
+    assert report[0]["name"] == path.name and 0 < report[0]["best"]["bytes"] < report[0]["raw"]
+    assert "keys UUID" in said
+
+
+def test_layout(run, lines):
+    report, said = run("layout", "--records", 5000, "--data", lines)
+    assert report["records"] == 5000 and report["value"] > 0 and "overhead" in said
+
+
+def test_what_is_wrong_is_said(run, tmp_path):
+    assert "no data" in run("cache", status=1)
+    assert "is not a file" in run("throughput", "--data", tmp_path / "nothing", status=1)
+    assert "there is no part 'all'" in run("scale", "--parts", "all", status=1)
+    assert "cannot read" in run("codec", "--data", tmp_path / "nothing", status=1)

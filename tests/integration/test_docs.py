@@ -93,21 +93,25 @@ def test_every_make_target_exists():
             assert target in known, f"{page}: make {target}"
 
 
-def in_bench(program, **more):
+def in_bench(program):
     """Runs Python with the modules of bench/."""
     return subprocess.run([sys.executable, "-c", program], cwd=os.path.join(ROOT, "bench"), text=True, stdout=subprocess.PIPE,
-                          check=True, **more).stdout
+                          check=True).stdout
 
 
 def test_the_readmes_table_is_that_of_the_results():
-    table = in_bench("import json, demo, sys; print(demo.as_markdown(json.load(sys.stdin)))", input=read("bench/results/demo.json"))
+    table = in_bench("import report; print(report.demo(report.result('demo')))")
     assert table in read("README.md")
 
 
 def test_the_page_of_results_is_that_of_the_results():
-    page = in_bench("import plots, report, sys; plots.save = lambda *drawn, **how: None; "
-                    "sys.stdout.write(report.generated(open(report.PAGE).read()))")
+    page = in_bench("import report, sys; sys.stdout.write(report.generated(open(report.PAGE).read()))")
     assert page == read("docs/results.md")
+
+
+def test_every_picture_of_the_page_is_drawn():
+    drawn = in_bench("import plots; plots.save = lambda name, *drawn, **how: print(name); plots.draw()")
+    assert sorted(drawn.split()) == sorted(re.findall(r"^!\[.*\]\((\w+)\.png\)", read("docs/results.md"), flags=re.M))
 
 
 def test_the_readmes_first_command(tmp_path):

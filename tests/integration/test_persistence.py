@@ -342,6 +342,9 @@ def exercise(r, stored, round):
     assert r.execute_command("PING") == b"PONG"
 
 
+ROUNDS = 60
+
+
 @pytest.mark.timeout(240)
 def test_flipped_bits_without_a_checksum(saved):
     """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
@@ -350,7 +353,7 @@ def test_flipped_bits_without_a_checksum(saved):
     first = data.index(b"ckv")  # the module's part of the file; what is before is Redis' own
     rng = random.Random(int(os.environ.get("CKV_SEED", "5")))
     started = 0
-    for round in range(60):
+    for round in range(ROUNDS):
         bad = bytearray(data)
         for _ in range(rng.randint(1, 3)):
             bad[rng.randrange(first, len(data) - 9)] ^= 1 << rng.randrange(8)
@@ -368,4 +371,5 @@ def test_flipped_bits_without_a_checksum(saved):
                 f.write(bad)
             server.check_log()
             raise AssertionError(f"round {round}: the server did not survive {kept}")
-    print(f"{started} of 60 damaged files were loaded")
+    # Some of it is found, and with some of it, as within a value, the server has to live.
+    assert 0 < started < ROUNDS

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static long test_checks;
 
@@ -17,9 +18,24 @@ static long test_checks;
         }                                                                                          \
     } while (0)
 
-/* xorshift64*, the same numbers in every run. */
+/* Where the random numbers begin: other ones in every run, the same again with SEED=<n>. It is said
+ * at once, because a test that a sanitizer ends says nothing more. */
+static inline uint64_t test_seed(void) {
+    const char *given = getenv("SEED");
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    uint64_t seed =
+        given ? strtoull(given, NULL, 10) : (uint64_t)now.tv_sec ^ (uint64_t)now.tv_nsec << 20;
+    printf("SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    /* Seeds that differ in a bit begin far apart, and zero would stay zero. */
+    return (seed + 1) * 0x9e3779b97f4a7c15ULL | 1;
+}
+
+/* xorshift64* */
 static inline uint64_t test_random(void) {
-    static uint64_t state = 0x9e3779b97f4a7c15ULL;
+    static uint64_t state;
+    if (!state) state = test_seed();
     state ^= state >> 12;
     state ^= state << 25;
     state ^= state >> 27;

@@ -1,8 +1,8 @@
 /*
  * mem.h: the allocator that core is given.
  *
- * Core never calls malloc: whoever creates an object passes the functions that it
- * is to live in (inside a server those of the server, so that maxmemory and INFO
+ * Core never calls malloc (poison.h sees to it): whoever creates an object passes the
+ * functions that it is to live in (inside a server those of the server, so that maxmemory and INFO
  * tell the truth; in tests those that count, or fail on purpose).
  *
  * alloc and realloc may return NULL; every function of core that takes a `mem` says

@@ -2,9 +2,9 @@
  * codec.h: how the bytes of one key and of one value become fewer, and back.
  *
  * A codec is what one training learned: a phrase dictionary for keys, one for values and,
- * where it pays, a zstd dictionary for long values. It never changes once it is made. Pages
- * and large records name theirs by its place in a table of codecs; place 0 is the codec that
- * knows nothing and stores everything as it is.
+ * where it pays, a zstd dictionary for long values. It never changes once it is made, so any
+ * thread may use it, with a workspace of its own. Pages and large records name theirs by its id
+ * in a table of codecs (codecs.h).
  *
  * An encoded key or value (its length is known from outside):
  *
@@ -20,14 +20,12 @@
 #ifndef CKV_CODEC_H
 #define CKV_CODEC_H
 
-#include "base/mem.h"
+#include "codec/workspace.h"
 #include "phrase/phrase.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CODEC_RAW     0   /* place of the codec that knows nothing */
-#define CODECS_MAX    255 /* places in a table; a page has one byte for it */
 #define CODEC_NO_ROOM ((size_t)-1)
 
 /* Values longer than this go to zstd, not to the phrase codec, and are stored as they are when
@@ -53,78 +51,51 @@ typedef struct codec {
     size_t bytes;          /* memory that all of it takes */
 } codec;
 
-typedef struct codec_buffer {
-    uint8_t *bytes;
-    size_t cap;
-} codec_buffer;
-
-/* What all maps of a server share: the codecs, the room for their work, and how pages are made. Not
- * for use by two threads at a time. */
-typedef struct codecs {
-    const mem *mem;
-    codec *place[CODECS_MAX];
-    uint8_t current; /* what new records are written with */
-    int zstd_level;
-    bool count_uses; /* new pages have use counts, for map_evict.h */
-    struct ZSTD_CCtx_s *zstd_write;
-    struct ZSTD_DCtx_s *zstd_read;
-    codec_buffer written, moved, decoded, frame;
-    /* Of the values written lately, fading: what they came to, and what their dictionaries promised
-     * when they were learned. */
-    double recent_encoded, recent_expected;
-    uint64_t written_bytes; /* raw, of all of them */
-} codecs;
-
-/* Memory that is not there at the start is a reason not to start: false. */
-bool codecs_init(codecs *all, const mem *m, int zstd_level);
-void codecs_free(codecs *all);
-
-/* Puts a codec into a free place, which owns it then; CODECS_MAX if all are taken. */
-uint32_t codecs_add(codecs *all, codec *c);
-/* Frees the codec of a place that no page names any more. */
-void codecs_remove(codecs *all, uint8_t place);
-/* Memory of all dictionaries and their tables, bytes. */
-size_t codecs_bytes(const codecs *all);
-
 void codec_free(const mem *m, codec *c);
+
+/* What a codec was learned from, and when: to be said before it is used. */
+static inline void codec_set_origin(codec *c, uint64_t data_bytes, int64_t made_ms) {
+    c->data_bytes = data_bytes;
+    c->made_ms = made_ms;
+}
+
 /* Builds what zstd needs of c->zstd_dict, and counts it in c->bytes; false: out of memory. */
 bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level);
 /* Frees that and the dictionary. */
 void codec_forget_zstd_dict(const mem *m, codec *c);
 
 /* Encodes a key into at most `cap` bytes. Equal keys give equal bytes. CODEC_NO_ROOM if longer. */
-size_t codec_encode_key(const codecs *all, uint8_t place, const void *key, size_t n, void *dst,
-                        size_t cap);
+size_t codec_encode_key(const codec *c, const void *key, size_t n, void *dst, size_t cap);
 /* Decodes a key into at most `cap` bytes; CODEC_NO_ROOM if it is longer or no encoding. */
-size_t codec_decode_key(const codecs *all, uint8_t place, const void *src, size_t n, void *dst,
-                        size_t cap);
+size_t codec_decode_key(const codec *c, const void *src, size_t n, void *dst, size_t cap);
 
-/* A value, encoded with the current codec. */
+/* An encoded value. */
 typedef struct codec_value {
     const uint8_t *bytes;
     size_t len, raw_len;
 } codec_value;
 
-/* Encodes a new value, at most n + 1 bytes. The bytes are the table's own, good until the next new
- * value, whatever is decoded or moved meanwhile. False: out of memory. */
-bool codec_encode_new(codecs *all, const void *value, size_t n, codec_value *out);
-/* The same for a value that is stored already and only changes its codec. */
-bool codec_encode_moved(codecs *all, const void *value, size_t n, codec_value *out);
+/* Encodes a value, in the way that takes least, as at most n + 1 bytes; they lie in `room`, a
+ * buffer of the workspace. False: out of memory. */
+bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, int zstd_level,
+                        const void *value, size_t n, codec_value *out);
 
 /* Whether an encoded value is one that any codec would have written just so: a giant, kept as it
  * is. */
 bool codec_is_giant(const void *src, size_t n);
 
-/* Gives back the room that giants took in the table's buffers. */
-void codecs_trim(codecs *all);
-/* Of an empty store: frees everything that has been learned and kept for work to come. */
-void codecs_clear(codecs *all);
+/* What the codec makes of a value of n bytes, in the mean, by what it promised when it was learned.
+ */
+double codec_expected_len(const codec *c, size_t n);
 
-/* Decodes a value. The bytes are src's own or the table's, good until the next decoding.
+/* The rest takes what a damaged page may hold: any bytes, and NULL for a codec that is not there.
+ */
+
+/* Decodes a value. The bytes are src's own or the workspace's, good until the next decoding.
  * NULL: out of memory, or no encoding. */
-const uint8_t *codec_decode_value(codecs *all, uint8_t place, const void *src, size_t n,
+const uint8_t *codec_decode_value(const codec *c, codec_workspace *w, const void *src, size_t n,
                                   size_t *len);
 /* The length of a value without decoding it, CODEC_NO_ROOM if it is no encoding. */
-size_t codec_value_len(codecs *all, uint8_t place, const void *src, size_t n);
+size_t codec_value_len(const codec *c, codec_workspace *w, const void *src, size_t n);
 
 #endif

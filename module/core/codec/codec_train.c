@@ -60,30 +60,28 @@ static bool train_zstd_dict(const mem *m, codec *c, const codec_samples *s, size
 }
 
 /* Bytes of the held-out values by size class, as phrases, and with zstd where that is less. */
-static bool run_trial(const mem *m, codec *c, const codec_samples *s, int level, trial *t) {
-    codecs alone;
-    if (!codecs_init(&alone, m, level)) return false;
-    uint8_t place = (uint8_t)codecs_add(&alone, c);
-    alone.current = place;
+static bool run_trial(const mem *m, const codec *c, const codec_samples *s, int level, trial *t) {
+    codec_workspace w;
+    if (!workspace_init(&w, m)) return false;
+    codec phrases_only = *c, both = *c;
+    phrases_only.zstd_classes = 0;
+    both.zstd_classes = UINT32_MAX;
     size_t tried = 0;
     bool done = true;
     for (size_t i = 0; done && i < s->value_count && tried < TRIALS_MAX; i += TRIAL_EVERY) {
+        const void *value = s->values[i].data;
         size_t n = s->values[i].len;
         codec_value phrase, best;
         if (n < ZSTD_SIZE_MIN) continue;
         tried++;
-        c->zstd_classes = 0;
-        done = codec_encode_moved(&alone, s->values[i].data, n, &phrase);
-        c->zstd_classes = UINT32_MAX;
-        done = done && codec_encode_moved(&alone, s->values[i].data, n, &best);
+        done = codec_encode_value(&phrases_only, &w, &w.moved, level, value, n, &phrase) &&
+               codec_encode_value(&both, &w, &w.moved, level, value, n, &best);
         unsigned size_class = 63u - (unsigned)__builtin_clzll(n);
         if (!done || size_class >= CLASSES) continue;
         t->phrase[size_class] += phrase.len;
         t->best[size_class] += best.len;
     }
-    c->zstd_classes = 0;
-    alone.place[place] = NULL; /* it is the caller's */
-    codecs_free(&alone);
+    workspace_free(&w);
     return done;
 }
 
@@ -167,87 +165,4 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
 failed:
     codec_free(m, c);
     return NULL;
-}
-
-/* ---- saving and loading ---------------------------------------------------------------------- */
-
-#define TAIL_BYTES 20
-
-static void put_u32(uint8_t *dst, uint32_t n) {
-    for (int i = 0; i < 4; i++) dst[i] = (uint8_t)(n >> (8 * i));
-}
-static uint32_t get_u32(const uint8_t *src) {
-    return (uint32_t)src[0] | (uint32_t)src[1] << 8 | (uint32_t)src[2] << 16 |
-           (uint32_t)src[3] << 24;
-}
-
-size_t codec_save_size(const codec *c) {
-    size_t bytes = 4 * 4 + c->zstd_dict_len + TAIL_BYTES;
-    bytes += phrase_save(c->keys, NULL, 0) + phrase_save(c->values, NULL, 0);
-    return bytes + (c->long_values ? phrase_save(c->long_values, NULL, 0) : 0);
-}
-
-void codec_save(const codec *c, uint8_t *dst) {
-    const phrase_dict *dicts[3] = {c->keys, c->values, c->long_values};
-    for (int i = 0; i < 3; i++) {
-        size_t len = dicts[i] ? phrase_save(dicts[i], NULL, 0) : 0;
-        put_u32(dst, (uint32_t)len);
-        if (dicts[i]) phrase_save(dicts[i], dst + 4, len);
-        dst += 4 + len;
-    }
-    put_u32(dst, (uint32_t)c->zstd_dict_len);
-    if (c->zstd_dict_len) memcpy(dst + 4, c->zstd_dict, c->zstd_dict_len);
-    dst += 4 + c->zstd_dict_len;
-    put_u32(dst, c->zstd_classes);
-    memcpy(dst + 4, &c->data_bytes, 8);
-    memcpy(dst + 12, &c->made_ms, 8);
-}
-
-/* The next part of a file; its length, or -1 if it is cut short. */
-static int64_t next_part(const uint8_t **src, const uint8_t *end, const uint8_t **part) {
-    if (end - *src < 4) return -1;
-    uint32_t len = get_u32(*src);
-    *part = *src + 4;
-    if ((size_t)(end - *part) < len) return -1;
-    *src = *part + len;
-    return len;
-}
-
-/* Reads a dictionary, or none if it may be left out. False: damaged or out of memory. */
-static bool load_dict(const mem *m, const uint8_t **src, const uint8_t *end, bool optional,
-                      phrase_dict **d) {
-    const uint8_t *part;
-    int64_t len = next_part(src, end, &part);
-    if (len < 0 || (len == 0 && !optional)) return false;
-    if (len > 0) *d = phrase_load(m, part, (size_t)len);
-    return len == 0 || *d;
-}
-
-static bool load_zstd(const mem *m, codec *c, const uint8_t **src, const uint8_t *end, int level) {
-    const uint8_t *part;
-    int64_t len = next_part(src, end, &part);
-    if (len <= 0) return len == 0;
-    if (!(c->zstd_dict = m->alloc((size_t)len))) return false;
-    memcpy(c->zstd_dict, part, (size_t)len);
-    c->zstd_dict_len = (size_t)len;
-    return codec_use_zstd_dict(m, c, level);
-}
-
-codec *codec_load(const mem *m, const uint8_t *src, size_t n, int zstd_level) {
-    const uint8_t *end = src + n;
-    codec *c = m->alloc(sizeof *c);
-    if (!c) return NULL;
-    *c = (codec){.bytes = m->usable(c)};
-    if (!load_dict(m, &src, end, false, &c->keys) || !load_dict(m, &src, end, false, &c->values) ||
-        !load_dict(m, &src, end, true, &c->long_values) ||
-        !load_zstd(m, c, &src, end, zstd_level) || end - src != TAIL_BYTES) {
-        codec_free(m, c);
-        return NULL;
-    }
-    c->bytes += phrase_bytes(c->keys) + phrase_bytes(c->values);
-    if (c->long_values) c->bytes += phrase_bytes(c->long_values);
-    c->zstd_classes = c->zstd_dict ? get_u32(src) : 0;
-    memcpy(&c->data_bytes, src + 4, 8);
-    memcpy(&c->made_ms, src + 12, 8);
-    return c;
 }

@@ -1,4 +1,4 @@
-/* codec_train.h: learning a codec from records, and a codec as bytes for a file. */
+/* codec_train.h: learning a codec from records. */
 #ifndef CKV_CODEC_TRAIN_H
 #define CKV_CODEC_TRAIN_H
 
@@ -25,14 +25,5 @@ static inline uint64_t codec_sample_chance(uint64_t bytes, uint64_t wanted) {
  * enough. NULL: out of memory.
  */
 codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int zstd_level);
-
-/*
- * A codec in a file: [keys][values][long values][zstd dictionary][classes, 4 bytes][data, 8]
- * [made, 8], the first four each after its length in 4 bytes; length 0: none.
- */
-size_t codec_save_size(const codec *c);
-void codec_save(const codec *c, uint8_t *dst);
-/* Trusts nothing; NULL: no codec, or out of memory. */
-codec *codec_load(const mem *m, const uint8_t *src, size_t n, int zstd_level);
 
 #endif

@@ -24,6 +24,8 @@ typedef struct large {
 
 #define LARGE_HEADER_BYTES offsetof(large, bytes)
 
+_Static_assert(LARGE_HEADER_BYTES == 8, "the header of a large record");
+
 static inline uint8_t *large_value(large *l) {
     return l->bytes + l->key_len;
 }

@@ -1,13 +1,17 @@
 /*
  * map.h: many records, found by key, packed into pages.
  *
- *      first    +---+---+-  bucket              pages
- *      -------->| 0 | 1 |   +------+    +---------+  +-----+
- *               +---+---+-  | word |--->| 3584    |  | 640 |
- *      segments             +------+    +---------+  +-----+
- *      +---+
- *      | 0 |--->512 buckets each
- *      +---+
+ *      first     bucket 0       bucket 1
+ *      +---+    +---+---+---+  +---+---+---+
+ *      | o----->| o | o | - |  | o | - | - | ...
+ *      +---+    +-|-+-|-+---+  +-|-+---+---+
+ *                 v   v          v
+ *              +------+ +-----+ +------+
+ *              | 3584 | | 640 | | 3584 |           pages
+ *              +------+ +-----+ +------+
+ *      segments +---+---+
+ *      -------->| o | o | ... 512 more buckets each
+ *               +---+---+
  *
  * Buckets are chosen by linear hashing (Litwin 1980) on the keyed hash of a key's stem: when
  * the pages hold more than MAP_BUCKET_BYTES a bucket on average, one bucket is split, so no
@@ -16,7 +20,9 @@
  *
  * New records are always written with the current codec. Older pages keep theirs until
  * map_reencode() comes by. Everything that moves more than one record (split, merge, compaction,
- * re-encoding) is one function, rebuild(), in map_rebuild.c.
+ * re-encoding) is one function, rebuild(), in map_rebuild.c. The files, each of which calls those
+ * before it only: map_find.c, map_pages.c, map_place.c, map_rebuild.c, map.c, and then one for each
+ * thing that is done with a whole bucket or map.
  *
  * Not for use by two threads at a time. Functions that can run out of memory say so and have then
  * changed nothing.
@@ -25,8 +31,8 @@
 #define CKV_MAP_H
 
 #include "map/bucket.h"
-#include "codec/codec.h"
 #include "map/large.h"
+#include "map/map_shared.h"
 
 #define MAP_BUCKET_BYTES 10240 /* average bytes of pages a bucket, before one is split */
 #define MAP_SEGMENT      512   /* buckets */
@@ -40,13 +46,20 @@ typedef struct map_totals {
     uint64_t large, large_bytes;     /* records outside of pages; bytes as allocated */
 } map_totals;
 
+/* What several maps hold together, kept up to date by each of them. 0 at first. */
+typedef struct map_group {
+    map_totals totals;
+    uint64_t maps, buckets;
+} map_group;
+
 typedef struct map {
-    codecs *codecs;
+    map_shared *shared;
     uint64_t secret[2]; /* of the hash */
     bucket *first;      /* the first segment: most maps need no other */
     bucket **segments;  /* the others, from the second one; NULL: none */
     uint32_t buckets;
     map_totals totals;
+    map_group *group; /* NULL: none */
 } map;
 
 /* A key on its way to its record. Refers to the caller's bytes. */
@@ -58,7 +71,7 @@ typedef struct map_key {
     uint8_t next; /* which of `encoded` is overwritten next */
     uint8_t uses; /* that writing the record counts as, see map_note_use() */
     struct {
-        int place; /* of the codec; -1: empty */
+        int codec; /* its id; -1: empty */
         page_key found;
         uint8_t stem[PAGE_KEY_MAX];
     } encoded[2];
@@ -73,9 +86,13 @@ typedef struct map_pos {
 } map_pos;
 
 /* NULL: out of memory. */
-map *map_new(codecs *all, const uint64_t secret[2]);
-/* Frees the map and all records; needs no codec, may run on any thread. */
+map *map_new(map_shared *shared, const uint64_t secret[2]);
+/* Frees the map, which is in no group, and all records; needs no codec, may run on any thread. */
 void map_free(map *m);
+
+/* A map is in one group at most, whose sums follow every change of the map from then on. */
+void map_join(map *m, map_group *group);
+void map_leave(map *m);
 
 /* Memory of the whole map, bytes, as the allocator sees it. */
 size_t map_bytes(const map *m);
@@ -87,7 +104,7 @@ void map_key_init(map *m, map_key *k, const void *key, size_t len);
 /* Finds a record, expired or not. */
 bool map_find(map *m, map_key *k, map_pos *pos);
 
-/* The record's value: bytes good until the next call for any map of these codecs.
+/* The record's value: bytes good until the next call for any map that shares its workspace.
  * NULL: out of memory, or the bytes are damaged. */
 const uint8_t *map_value(map *m, const map_pos *pos, size_t *len);
 /* Its length alone. */
@@ -102,6 +119,11 @@ uint16_t map_expiry_code(const map_pos *pos, uint64_t base);
  * a code relative to `base` (ticks), which is now. False: out of memory, nothing changed. */
 bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base);
+
+/* Encodes a value and writes it under a key, over what is there: for records from files. Times are
+ * ms. False: out of memory, nothing changed. */
+bool map_store(map *m, const void *key, size_t len, const void *value, size_t value_len,
+               int64_t at_ms, int64_t now_ms);
 
 /* Counts a use of the record, for map_evict(). A count is a hint: where there is no room for it, or
  * no memory, it is forgotten. */
@@ -120,6 +142,11 @@ typedef void map_gone(void *context, const uint8_t *key, size_t key_len);
  * change the map. Stops when it returns false. */
 typedef bool map_visitor(void *context, const uint8_t *key, size_t key_len, const map_pos *pos);
 bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context);
+
+/* Calls `each` for every large record of a bucket, which may replace the pointer to it: NULL, in a
+ * map that is being loaded, until then. Stops when it returns false. */
+typedef bool map_large_visitor(void *context, large **l);
+bool map_each_large(map *m, uint32_t bucket_index, map_large_visitor *each, void *context);
 
 /* Brings the pages of one bucket to the current codec, and merges other buckets if the map has got
  * smaller by what was brought: the number of buckets may go down, and `bucket_index` with it. The

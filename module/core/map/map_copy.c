@@ -2,7 +2,6 @@
 #include "map/map_copy.h"
 
 #include "map/map_inside.h"
-#include "map/map_save.h"
 
 #include <string.h>
 
@@ -30,7 +29,7 @@ static bool copy_pages(const mem *mem, bucket *from, bucket *to) {
  * to is not the copy's to free. */
 static bool copy_large(void *context, large **at) {
     copying *c = context;
-    const mem *mem = c->to->codecs->mem;
+    const mem *mem = c->to->shared->mem;
     const large *l = *at;
     *at = c->done ? mem->alloc(large_bytes(l)) : NULL;
     if (*at) {
@@ -45,13 +44,13 @@ static bool copy_large(void *context, large **at) {
 static bool copy_bucket(const map *from, uint32_t index, map *to) {
     copying c = {to, true};
     if (index > 0 && !map_add_bucket(to)) return false;
-    c.done = copy_pages(to->codecs->mem, map_bucket(from, index), map_bucket(to, index));
+    c.done = copy_pages(to->shared->mem, map_bucket(from, index), map_bucket(to, index));
     map_each_large(to, index, copy_large, &c);
     return c.done;
 }
 
 map *map_copy(const map *m) {
-    map *copy = map_new(m->codecs, m->secret);
+    map *copy = map_new(m->shared, m->secret);
     if (!copy) return NULL;
     for (uint32_t i = 0; i < m->buckets; i++) {
         if (copy_bucket(m, i, copy)) continue;

@@ -4,7 +4,7 @@
 
 #include "map/map.h"
 
-/* A copy, page by page, which shares nothing but the codecs. NULL: out of memory. */
+/* A copy, page by page, which is in no group. NULL: out of memory. */
 map *map_copy(const map *m);
 
 #endif

@@ -2,7 +2,6 @@
 #include "map/map_defrag.h"
 
 #include "map/map_inside.h"
-#include "map/map_save.h"
 
 typedef struct moving {
     map *m;
@@ -12,7 +11,7 @@ typedef struct moving {
 
 static bool move_large(void *context, large **l) {
     const moving *with = context;
-    const mem *mem = with->m->codecs->mem;
+    const mem *mem = with->m->shared->mem;
     size_t before = mem->usable(*l);
     large *moved = with->move(with->context, *l);
     if (!moved) return true;
@@ -24,6 +23,7 @@ static bool move_large(void *context, large **l) {
 
 void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context) {
     moving with = {m, move, context};
+    map_size before = map_size_now(m);
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, index), &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -31,6 +31,7 @@ void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context) {
         if (moved) pages[i] = moved;
     }
     map_each_large(m, index, move_large, &with);
+    map_tell_group(m, &before);
 }
 
 void map_defrag_directory(map *m, map_mover *move, void *context) {

@@ -1,10 +1,9 @@
 /* map_evict.c: which records go. See map_evict.h. */
 #include "map/map_evict.h"
 
-#include "map/map_inside.h"
 #include "base/siphash.h"
-
-#include <stdlib.h>
+#include "base/sort.h"
+#include "map/map_inside.h"
 
 #define SHARE 4 /* one in so many records of a bucket goes at a time */
 
@@ -82,21 +81,11 @@ static void choose(choosing *c, page *const *pages, uint32_t n) {
     }
 }
 
-static uint32_t records_in(page *const *pages, uint32_t n) {
-    uint32_t records = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t slot = 0; slot < pages[i]->slots; slot++)
-            records += !page_is_head(page_tags(pages[i])[slot]);
-    return records;
-}
-
-/* From the last place in the bucket to the first: taking one out leaves those before it in
- * place.
+/* From the last place in the bucket to the first: taking one out leaves those before it in place.
  */
-static int last_first(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->page_index != y->page_index) return x->page_index < y->page_index ? 1 : -1;
-    return x->slot < y->slot ? 1 : -1;
+static bool lies_behind(const void *candidates, uint32_t a, uint32_t b) {
+    const candidate *x = (const candidate *)candidates + a, *y = (const candidate *)candidates + b;
+    return x->page_index != y->page_index ? x->page_index > y->page_index : x->slot > y->slot;
 }
 
 static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_gone *told,
@@ -113,7 +102,7 @@ static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_g
 }
 
 /* Takes note of how a bucket was; true if its counts are to go down. */
-static bool learn(map_eviction *how, bool few) {
+static bool take_note(map_eviction *how, bool few) {
     bool now_and_then = how->random++ % SHARE == 0;
     how->scarcity += ((few ? 1.0 : 0.0) - how->scarcity) / LATELY;
     if (how->scarcity > NOTHING)
@@ -129,17 +118,20 @@ static bool learn(map_eviction *how, bool few) {
 
 uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *told,
                    void *context) {
-    uint32_t n, taken = 0;
+    uint32_t n, taken = 0, order[MAP_EVICT_MAX];
     page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
-    choosing c = {.how = how, .wanted = (records_in(pages, n) + SHARE - 1) / SHARE};
+    uint64_t wanted = (map_bucket_records(m, bucket_index) + SHARE - 1) / SHARE;
+    choosing c = {.how = how, .wanted = wanted < MAP_EVICT_MAX ? (uint32_t)wanted : MAP_EVICT_MAX};
+    map_size before = map_size_now(m);
     if (c.wanted == 0) return 0;
-    if (c.wanted > MAP_EVICT_MAX) c.wanted = MAP_EVICT_MAX;
     choose(&c, pages, n);
-    if (learn(how, c.count < c.wanted))
+    if (take_note(how, c.count < c.wanted))
         for (uint32_t i = 0; i < n; i++) page_age(pages[i]);
-    qsort(c.best, c.count, sizeof *c.best, last_first);
+    for (uint32_t i = 0; i < c.count; i++) order[i] = i;
+    sort_by(order, c.count, lies_behind, c.best);
     for (uint32_t i = 0; i < c.count; i++)
-        taken += take_out(m, bucket_index, &c.best[i], told, context);
+        taken += take_out(m, bucket_index, &c.best[order[i]], told, context);
     if (taken > 0) map_balance(m, bucket_index, expiry_ticks(how->now_ms));
+    map_tell_group(m, &before);
     return taken;
 }

@@ -1,8 +1,73 @@
-/* map_inside.h: what the files of map share among themselves. */
+/* map_inside.h: what the files of map share among themselves, the lowest first: see map.h. */
 #ifndef CKV_MAP_INSIDE_H
 #define CKV_MAP_INSIDE_H
 
 #include "map/map.h"
+
+/* ---- where things lie ------------------------------------------------------------------------ */
+
+static inline bucket *map_bucket(const map *m, uint32_t index) {
+    if (index < MAP_SEGMENT) return &m->first[index];
+    return &m->segments[index / MAP_SEGMENT - 1][index % MAP_SEGMENT];
+}
+
+/* The id of the codec that is written with. */
+static inline uint8_t map_codec(const map *m) {
+    return codecs_current_id(&m->shared->codecs);
+}
+
+/* Where linear hashing puts a hash among `buckets`. */
+static inline uint32_t map_index(uint64_t hash, uint32_t buckets) {
+    uint32_t top = 1u << (31 - __builtin_clz(buckets));
+    uint32_t index = (uint32_t)hash & (2 * top - 1);
+    return index < buckets ? index : (uint32_t)hash & (top - 1);
+}
+
+/* ---- map_find.c ------------------------------------------------------------------------------ */
+
+/* The key as a codec encodes it. */
+const page_key *map_encoded_key(const map *m, map_key *k, uint8_t codec);
+
+/* Decodes the key of a single or member, or the stem of a head. Members need the head's stem in
+ * `bytes` already. False: damaged. */
+#define MAP_KEY_ROOM (MAP_KEY_MAX + 2)
+bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, size_t *stem_len,
+                  size_t *len);
+
+/* The key of a record, wherever it lies; `bytes` has MAP_KEY_ROOM. NULL: damaged. */
+const uint8_t *map_key_of_slot(const map *m, const page *p, uint32_t slot, uint8_t *bytes,
+                               size_t *len);
+
+/* The encoded value of a record, wherever it lies. */
+const uint8_t *map_encoded_value(const map_pos *pos, uint32_t *len);
+
+/* ---- map_pages.c ----------------------------------------------------------------------------- */
+
+/* Room in the directory for one more bucket, an empty one. False: out of memory. */
+bool map_add_bucket(map *m);
+/* Takes the last bucket, whose pages are gone, out of the directory. */
+void map_drop_bucket(map *m);
+
+/* The smallest of the sizes that pages have, which are size classes of jemalloc, four to a
+ * doubling, that holds `bytes`. */
+uint32_t map_page_cap(uint32_t bytes);
+
+/* PAGE_USES, if new pages have use counts. */
+uint8_t map_page_flags(const map *m);
+/* A new page of so many bytes at the end of a bucket. NULL: out of memory. */
+page **map_add_page(map *m, bucket *b, uint32_t bytes);
+void map_remove_page(map *m, bucket *b, uint32_t index);
+
+/* Makes room for `grown` more bytes (they fit PAGE_BYTES). False: out of memory. */
+bool map_make_room(map *m, page **at, int grown);
+/* Gives back what a page does not need, if that is much. */
+void map_trim_page(map *m, page **at);
+/* Gives back what the pages of a bucket that is complete do not need. */
+void map_trim_bucket(map *m, bucket *b);
+
+uint64_t map_bucket_records(const map *m, uint32_t index);
+
+/* ---- map_place.c ----------------------------------------------------------------------------- */
 
 /* A record on its way into a bucket. */
 typedef struct map_record {
@@ -14,33 +79,11 @@ typedef struct map_record {
     uint8_t uses; /* page_uses(); kept if the page has room for counts */
 } map_record;
 
-static inline bucket *map_bucket(const map *m, uint32_t index) {
-    if (index < MAP_SEGMENT) return &m->first[index];
-    return &m->segments[index / MAP_SEGMENT - 1][index % MAP_SEGMENT];
-}
-
-/* Where linear hashing puts a hash among `buckets`. */
-static inline uint32_t map_index(uint64_t hash, uint32_t buckets) {
-    uint32_t top = 1u << (31 - __builtin_clz(buckets));
-    uint32_t index = (uint32_t)hash & (2 * top - 1);
-    return index < buckets ? index : (uint32_t)hash & (top - 1);
-}
-
-/* The key as the codec of a page encodes it. */
-const page_key *map_encoded_key(const map *m, map_key *k, uint8_t place);
-
 /* Whether a record has to live outside of the pages. */
 bool map_is_large(const page_key *k, size_t value_len);
 
 /* Makes the allocation of a large record. NULL: out of memory. */
 large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_t value_len);
-
-/* The smallest of the sizes that pages have, which are size classes of jemalloc, four to a
- * doubling, that holds `bytes`. */
-uint32_t map_page_cap(uint32_t bytes);
-
-/* Room in the directory for one more bucket, an empty one. False: out of memory. */
-bool map_add_bucket(map *m);
 
 /* Where a record may be put. */
 typedef struct map_target {
@@ -58,28 +101,35 @@ page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, 
 uint32_t map_place_behind(map *m, page **at, uint32_t slot, const page *from, uint32_t first,
                           uint32_t count);
 
-/* Gives back what the pages of a bucket that is complete do not need. */
-void map_trim_bucket(map *m, bucket *b);
+/* Writes over a record where it is, if it stays in a page of the current codec with room for it.
+ * False if it can't. */
+bool map_overwrite(map *m, const page_key *pk, const map_pos *pos, const map_record *r);
 
-/* Takes a record out of its page; its bytes, and large ones too, are gone. The bucket may have a
- * page less afterwards, or the page be elsewhere; the pages before it are as they were. */
-void map_take_out(map *m, size_t key_len, const map_pos *pos);
-
-/* Frees a bucket's pages and large records. */
-void map_free_bucket(map *m, bucket *b);
+/* ---- map_rebuild.c --------------------------------------------------------------------------- */
 
 /* Splits a bucket of the map if it has grown; merges two if it has shrunk; compacts this one if
  * its pages hold much less than they could. What fails for want of memory is not done. */
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks);
 
-/* Decodes the key of a single or member, or the stem of a head. Members need the head's stem in
- * `bytes` already. False: damaged. */
-#define MAP_KEY_ROOM (MAP_KEY_MAX + 2)
-bool map_read_key(const map *m, const page *p, uint32_t slot, uint8_t *bytes, size_t *stem_len,
-                  size_t *len);
+/* ---- map_group.c ----------------------------------------------------------------------------- */
 
-/* The key of a record, wherever it lies; `bytes` has MAP_KEY_ROOM. NULL: damaged. */
-const uint8_t *map_key_of_slot(const map *m, const page *p, uint32_t slot, uint8_t *bytes,
-                               size_t *len);
+/* How much a map holds. Whoever changes that takes note of it before, and tells the map's group
+ * afterwards. */
+typedef struct map_size {
+    map_totals totals;
+    uint32_t buckets;
+} map_size;
+
+static inline map_size map_size_now(const map *m) {
+    return (map_size){m->totals, m->buckets};
+}
+void map_tell_group(const map *m, const map_size *before);
+
+/* ---- map.c ----------------------------------------------------------------------------------- */
+
+/* Takes a record out of its page; its bytes, and large ones too, are gone. The bucket may have a
+ * page less afterwards, or the page be elsewhere; the pages before it are as they were. The group
+ * is not told. */
+void map_take_out(map *m, size_t key_len, const map_pos *pos);
 
 #endif

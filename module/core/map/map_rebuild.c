@@ -13,9 +13,9 @@
  * The old pages are freed only when the new ones are complete, so running out of memory leaves
  * things as they were.
  */
-#include "map/map_inside.h"
 #include "base/siphash.h"
 #include "base/stem.h"
+#include "map/map_inside.h"
 
 #include <string.h>
 
@@ -34,6 +34,28 @@ typedef struct pouring {
     bucket out[2];
 } pouring;
 
+/* ---- large records that are carried over ------------------------------------------------------
+ */
+
+/* While pages are poured, a large record that only gets another pointer to it belongs to two pages.
+ * The lowest bit of both pointers says so; whichever pages are kept in the end keep it. */
+static large *marked(large *l) {
+    return (large *)((uintptr_t)l | 1);
+}
+static large *unmarked(large *l) {
+    return (large *)((uintptr_t)l & ~(uintptr_t)1);
+}
+static bool is_carried(const large *l) {
+    return (uintptr_t)l & 1;
+}
+
+/* Marks all of a page whose codec is the current one. */
+static void carry_all(page *p) {
+    large *l;
+    for (page_walk at = page_walk_start(p); page_next_large(&at, &l);)
+        page_set_large(&at, marked(l));
+}
+
 /* ---- pouring one page ------------------------------------------------------------------------ */
 
 /* Sets k to the key in `bytes`; what the page has encoded already is not encoded again. */
@@ -41,13 +63,13 @@ static void key_of_slot(const map *m, const page *p, uint32_t slot, const uint8_
                         size_t stem_len, map_key *k) {
     *k = (map_key){.key = bytes, .len = stem_len, .stem_len = stem_len, .suffix = STEM_NO_SUFFIX};
     k->hash = siphash13(bytes, stem_len, m->secret);
-    k->encoded[0].place = k->encoded[1].place = -1;
-    if (p->codec != m->codecs->current) return;
+    k->encoded[0].codec = k->encoded[1].codec = -1;
+    if (p->codec != map_codec(m)) return;
     bool head = page_is_head(page_tags(p)[slot]);
     const uint8_t *payload = page_payload(p, slot);
     uint8_t len = head ? (uint8_t)page_len(p, slot) : *payload++;
     memcpy(k->encoded[0].stem, payload, len);
-    k->encoded[0].place = p->codec;
+    k->encoded[0].codec = p->codec;
     k->encoded[0].found =
         (page_key){bytes, stem_len, k->hash, STEM_NO_SUFFIX, len, k->encoded[0].stem};
 }
@@ -72,18 +94,22 @@ static bool record_of_slot(map *m, const page_walk *at, map_key *k, map_record *
                       .code = at->code,
                       .base = page_base(p),
                       .uses = page_uses(p, at->slot)};
-    if (p->codec == m->codecs->current) return true;
-    if (l && codec_is_giant(large_value(l), l->value_len)) return true;
-
+    if (p->codec == map_codec(m)) return true;
+    if (l && codec_is_giant(large_value(l), l->value_len)) {
+        r->large = marked(l);
+        page_set_large(at, r->large);
+        return true;
+    }
     map_pos pos = {.p = at->p, .slot = at->slot};
     size_t len;
     codec_value encoded;
     const uint8_t *value = map_value(m, &pos, &len);
-    if (!value || !codec_encode_moved(m->codecs, value, len, &encoded)) return false;
+    if (!value || !codecs_encode_moved(&m->shared->codecs, &m->shared->work, value, len, &encoded))
+        return false;
     r->value = encoded.bytes;
     r->value_len = (uint32_t)encoded.len;
     r->large = NULL;
-    if (!map_is_large(map_encoded_key(m, k, m->codecs->current), encoded.len)) return true;
+    if (!map_is_large(map_encoded_key(m, k, map_codec(m)), encoded.len)) return true;
     r->large = map_large_new(m, k, r->value, encoded.len);
     return r->large != NULL;
 }
@@ -109,7 +135,7 @@ static uint32_t pour_record(pouring *to, const page_walk *at, map_key *k) {
     map_target target = {.b = &to->out[side], .page_room = PAGE_BYTES};
     page **placed = map_place(to->m, &target, k, &r, &slot);
     if (!placed) {
-        if (r.large && r.large != page_large(at->p, at->slot)) to->m->codecs->mem->free(r.large);
+        if (r.large && !is_carried(r.large)) to->m->shared->mem->free(r.large);
         return 0;
     }
     return 1 + map_place_behind(to->m, placed, slot, at->p, at->next, wake(to, at->p, at->slot));
@@ -121,9 +147,10 @@ static bool pour_page(pouring *to, page *p) {
     uint32_t poured = 0; /* up to this slot */
     map_key k;
     page_rebase(p, to->now_ticks);
+    if (p->codec == map_codec(to->m)) carry_all(p);
     for (page_walk at = page_walk_start(p); page_walk_next(&at);) {
         if (at.slot < poured) continue;
-        large *l = page_large(p, at.slot);
+        const large *l = unmarked(page_large(p, at.slot));
         if (l) {
             map_key_init(to->m, &k, l->bytes, l->key_len);
         } else {
@@ -143,36 +170,32 @@ static bool pour_page(pouring *to, page *p) {
 
 /* ---- rebuild --------------------------------------------------------------------------------- */
 
-static bool holds_large(bucket *b, const large *l) {
-    uint32_t n;
-    page **pages = bucket_pages(b, &n);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t slot = 0; pages[i]->flags & PAGE_LARGES && slot < pages[i]->slots; slot++)
-            if (page_large(pages[i], slot) == l) return true;
-    return false;
-}
-
-/* Frees the large records of a page that the `other` buckets do not hold. */
-static void free_larges(map *m, page *p, bucket *const other[2]) {
-    for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
-        large *l = page_large(p, slot);
-        if (l && !holds_large(other[0], l) && !holds_large(other[1], l)) m->codecs->mem->free(l);
-    }
-}
-
-/* Frees the pages of a bucket, or retires them, and those of its large records that the `other`
- * buckets do not hold. */
-static void discard(map *m, bucket *b, bucket *const other[2], mem_retired *old) {
+/* Frees the pages of a bucket, or retires them, and those of its large records that were not
+ * carried over. */
+static void discard(const mem *mem, bucket *b, mem_retired *old) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
-        free_larges(m, pages[i], other);
+        large *l;
+        for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);)
+            if (!is_carried(l)) mem->free(l);
         if (old)
-            mem_retire(m->codecs->mem, old, pages[i]);
+            mem_retire(mem, old, pages[i]);
         else
-            m->codecs->mem->free(pages[i]);
+            mem->free(pages[i]);
     }
-    bucket_clear(m->codecs->mem, b);
+    bucket_clear(mem, b);
+}
+
+/* The large records that were carried over to or from a bucket are its own again. */
+static void settle(bucket *b) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        large *l;
+        for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);)
+            page_set_large(&at, unmarked(l));
+    }
 }
 
 /* Adds what a bucket takes to the totals, or takes it away (sign -1). */
@@ -180,14 +203,13 @@ static void count_bucket(map *m, bucket *b, int64_t sign) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
-        page *p = pages[i];
+        large *l;
         m->totals.pages += (uint64_t)sign;
-        m->totals.page_bytes += (uint64_t)(sign * p->cap);
-        for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
-            large *l = page_large(p, slot);
-            if (!l) continue;
+        m->totals.page_bytes += (uint64_t)(sign * pages[i]->cap);
+        for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);) {
+            size_t bytes = m->shared->mem->usable(unmarked(l));
             m->totals.large += (uint64_t)sign;
-            m->totals.large_bytes += (uint64_t)(sign * (int64_t)m->codecs->mem->usable(l));
+            m->totals.large_bytes += (uint64_t)(sign * (int64_t)bytes);
         }
     }
 }
@@ -198,7 +220,6 @@ static bool rebuild(pouring *to, uint32_t from, uint32_t also) {
     map *m = to->m;
     bucket *in[2] = {map_bucket(m, from), map_bucket(m, also)};
     int inputs = from == also ? 1 : 2;
-    bucket *out[2] = {&to->out[0], &to->out[1]};
     map_totals before = m->totals;
     bool done = true;
     for (int i = 0; i < inputs && done; i++) {
@@ -206,15 +227,17 @@ static bool rebuild(pouring *to, uint32_t from, uint32_t also) {
         page **pages = bucket_pages(in[i], &n);
         for (uint32_t j = 0; j < n && done; j++) done = pour_page(to, pages[j]);
     }
-    for (int i = 0; i < 2 && done; i++) map_trim_bucket(m, out[i]);
+    for (int i = 0; i < 2 && done; i++) map_trim_bucket(m, &to->out[i]);
     m->totals = before;
     if (!done) {
-        for (int i = 0; i < 2; i++) discard(m, out[i], in, NULL);
+        for (int i = 0; i < 2; i++) discard(m->shared->mem, &to->out[i], NULL);
+        for (int i = 0; i < inputs; i++) settle(in[i]);
         return false;
     }
     for (int i = 0; i < inputs; i++) count_bucket(m, in[i], -1);
-    for (int i = 0; i < 2; i++) count_bucket(m, out[i], 1);
-    for (int i = 0; i < inputs; i++) discard(m, in[i], out, to->old);
+    for (int i = 0; i < 2; i++) count_bucket(m, &to->out[i], 1);
+    for (int i = 0; i < 2; i++) settle(&to->out[i]);
+    for (int i = 0; i < inputs; i++) discard(m->shared->mem, in[i], to->old);
     *map_bucket(m, to->index[0]) = to->out[0];
     if (to->index[1] != to->index[0]) *map_bucket(m, to->index[1]) = to->out[1];
     return true;
@@ -229,42 +252,6 @@ static bool rewrite(map *m, uint32_t index, uint64_t now_ticks, mem_retired *old
 
 /* ---- growing and shrinking ------------------------------------------------------------------- */
 
-/* Room for the first segment to hold bucket `index`. */
-static bool grow_first(map *m, uint32_t index) {
-    const mem *mem = m->codecs->mem;
-    if (index < mem->usable(m->first) / sizeof(bucket)) return true;
-    /* A quarter more: the size classes stand four to a doubling. */
-    size_t wanted = index + 1 + index / 4;
-    if (wanted > MAP_SEGMENT) wanted = MAP_SEGMENT;
-    bucket *grown = mem->realloc(m->first, wanted * sizeof *grown);
-    if (grown) m->first = grown;
-    return grown != NULL;
-}
-
-static bool add_segment(map *m, uint32_t number) {
-    const mem *mem = m->codecs->mem;
-    bucket **segments = mem->realloc(m->segments, (number + 1) * sizeof *segments);
-    if (!segments) return false;
-    m->segments = segments;
-    return (segments[number] = mem->alloc(MAP_SEGMENT * sizeof(bucket))) != NULL;
-}
-
-bool map_add_bucket(map *m) {
-    uint32_t index = m->buckets;
-    if (index < MAP_SEGMENT ? !grow_first(m, index)
-                            : index % MAP_SEGMENT == 0 && !add_segment(m, index / MAP_SEGMENT - 1))
-        return false;
-    m->buckets++;
-    *map_bucket(m, index) = (bucket){{NULL}};
-    return true;
-}
-
-static void drop_last_bucket(map *m) {
-    uint32_t index = --m->buckets;
-    if (index >= MAP_SEGMENT && index % MAP_SEGMENT == 0)
-        m->codecs->mem->free(m->segments[index / MAP_SEGMENT - 1]);
-}
-
 static uint32_t buddy(uint32_t index) {
     return index - (1u << (31 - __builtin_clz(index)));
 }
@@ -274,7 +261,7 @@ static void split(map *m, uint64_t now_ticks) {
     if (!map_add_bucket(m)) return;
     uint32_t from = buddy(added);
     pouring to = {.m = m, .index = {from, added}, .buckets = m->buckets, .now_ticks = now_ticks};
-    if (!rebuild(&to, from, from)) drop_last_bucket(m);
+    if (!rebuild(&to, from, from)) map_drop_bucket(m);
 }
 
 static bool merge(map *m, uint64_t now_ticks, mem_retired *old) {
@@ -282,12 +269,12 @@ static bool merge(map *m, uint64_t now_ticks, mem_retired *old) {
     pouring to = {
         .m = m, .index = {into, into}, .buckets = last, .now_ticks = now_ticks, .old = old};
     if (!rebuild(&to, into, last)) return false;
-    drop_last_bucket(m);
+    map_drop_bucket(m);
     return true;
 }
 
-/* Whether a bucket's pages hold so much less than they could that rewriting it pays: a sixth
- * of what they hold, and more than half a record a page, which is never to be had. */
+/* Whether rewriting a bucket pays: what its pages have free is more than a sixth of what they
+ * hold, not counting one record's bytes a page, which no rewriting could fill. */
 static bool wasteful(bucket *b) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
@@ -316,16 +303,18 @@ static bool all_current(const map *m, bucket *b) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (pages[i]->codec != m->codecs->current) return false;
+        if (pages[i]->codec != map_codec(m)) return false;
     return true;
 }
 
 bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
+    map_size before = map_size_now(m);
     bool done =
         all_current(m, map_bucket(m, bucket_index)) || rewrite(m, bucket_index, now_ticks, old);
     for (int i = 0; done && i < MERGES_AT_A_TIME && m->buckets > 1; i++) {
         if (m->totals.page_bytes >= SPARSE_SHARE((uint64_t)m->buckets * MAP_BUCKET_BYTES)) break;
         done = merge(m, now_ticks, old);
     }
+    map_tell_group(m, &before);
     return done;
 }

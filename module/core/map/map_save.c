@@ -7,6 +7,25 @@
 
 #define COUNT_BYTES 2
 
+/* ---- the head -------------------------------------------------------------------------------- */
+
+void map_save_head(const map *m, uint64_t head[MAP_HEAD]) {
+    const uint64_t numbers[MAP_HEAD] = {m->secret[0], m->secret[1], m->buckets, m->totals.key_bytes,
+                                        m->totals.value_bytes};
+    memcpy(head, numbers, sizeof numbers);
+}
+
+map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]) {
+    return head[2] == 0 || head[2] > MAP_BUCKETS_MAX ? NULL : map_new(shared, head);
+}
+
+void map_load_end(map *m, const uint64_t head[MAP_HEAD]) {
+    m->totals.key_bytes = head[3];
+    m->totals.value_bytes = head[4];
+}
+
+/* ---- buckets --------------------------------------------------------------------------------- */
+
 size_t map_bucket_size(map *m, uint32_t index) {
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, index), &n);
@@ -15,27 +34,12 @@ size_t map_bucket_size(map *m, uint32_t index) {
     return bytes;
 }
 
-/* Calls `each` with every pointer to a large record, writing back what it leaves there. */
-static bool each_large(page *p, map_large_visitor *each, void *context) {
-    for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
-        uint8_t tag = page_tags(p)[slot], *payload = page_payload(p, slot);
-        if (page_is_member(tag) || page_is_head(tag) || payload[0] != PAGE_LARGE) continue;
-        large *l;
-        memcpy(&l, payload + 1, sizeof l);
-        bool more = each(context, &l);
-        memcpy(payload + 1, &l, sizeof l);
-        if (!more) return false;
-    }
-    return true;
-}
-
 /* Clears the pointers in a copy of a page that ends at `end`. */
-static void forget_pointers(const page *p, uint8_t *end) {
-    for (uint32_t slot = 0; p->flags & PAGE_LARGES && slot < p->slots; slot++) {
-        if (!page_large(p, slot)) continue;
-        size_t from_end = (size_t)((const uint8_t *)p + p->cap - page_payload(p, slot));
-        const large *none = NULL;
-        memcpy(end - from_end + 1, &none, sizeof none);
+static void forget_pointers(page *p, uint8_t *end) {
+    large *l;
+    for (page_walk at = page_walk_start(p); page_next_large(&at, &l);) {
+        size_t from_end = (size_t)((const uint8_t *)p + p->cap - at.payload);
+        memset(end - from_end + 1, 0, sizeof l);
     }
 }
 
@@ -58,24 +62,16 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
 }
 
 /* Adds up what the pages of a loaded map hold; raw bytes are the saver's to say. */
-static void count_page(map *m, const page *p) {
+static void count_page(map *m, page *p) {
     m->totals.pages++;
     m->totals.page_bytes += p->cap;
-    for (uint32_t slot = 0; slot < p->slots; slot++) {
-        if (page_is_head(page_tags(p)[slot])) continue;
-        m->totals.records++;
-        m->totals.expiring += page_code(p, slot) != EXPIRY_NONE;
-    }
+    m->totals.records += page_records(p);
+    for (page_walk at = page_walk_start(p); page_walk_next(&at);)
+        m->totals.expiring += at.code != EXPIRY_NONE;
 }
 
-static bool forget_pointer(void *context, large **l) {
-    (void)context;
-    *l = NULL;
-    return true;
-}
-
-static bool load_page(map *m, bucket *b, const uint8_t *src, size_t used, uint8_t place) {
-    const mem *mem = m->codecs->mem;
+static bool load_page(map *m, bucket *b, const uint8_t *src, size_t used, uint8_t codec) {
+    const mem *mem = m->shared->mem;
     uint32_t cap = map_page_cap((uint32_t)used);
     page *p = mem->alloc(cap);
     if (!p) return false;
@@ -84,8 +80,8 @@ static bool load_page(map *m, bucket *b, const uint8_t *src, size_t used, uint8_
         mem->free(p);
         return false;
     }
-    p->codec = place;
-    each_large(p, forget_pointer, NULL);
+    p->codec = codec;
+    forget_pointers(p, (uint8_t *)p + used);
     page_set_cap(p, cap);
     if (!bucket_add(mem, b, p)) {
         mem->free(p);
@@ -96,7 +92,7 @@ static bool load_page(map *m, bucket *b, const uint8_t *src, size_t used, uint8_
 }
 
 size_t map_bucket_load(map *m, uint32_t index, const uint8_t *src, size_t n,
-                       const uint8_t places[256]) {
+                       const uint8_t codec_ids[256]) {
     if (n < COUNT_BYTES || (index > 0 && !map_add_bucket(m))) return 0;
     uint32_t pages = (uint32_t)(src[0] | src[1] << 8);
     size_t at = COUNT_BYTES;
@@ -104,22 +100,25 @@ size_t map_bucket_load(map *m, uint32_t index, const uint8_t *src, size_t n,
         page header;
         if (n - at < PAGE_HEADER_BYTES) return 0;
         memcpy(&header, src + at, PAGE_HEADER_BYTES);
-        uint8_t place = places[header.codec];
-        if (header.cap != header.used || header.used > n - at || place == MAP_SAVE_NO_PLACE)
+        uint8_t codec = codec_ids[header.codec];
+        if (header.cap != header.used || header.used > n - at || codec == MAP_SAVE_NO_CODEC)
             return 0;
         if (header.used < PAGE_HEADER_BYTES || header.used > PAGE_BYTES) return 0;
-        if (!load_page(m, map_bucket(m, index), src + at, header.used, place)) return 0;
+        if (!load_page(m, map_bucket(m, index), src + at, header.used, codec)) return 0;
         at += header.used;
     }
     return at;
 }
 
-bool map_each_large(map *m, uint32_t index, map_large_visitor *each, void *context) {
-    uint32_t n;
-    page **pages = bucket_pages(map_bucket(m, index), &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (!each_large(pages[i], each, context)) return false;
-    return true;
+/* ---- large records --------------------------------------------------------------------------- */
+
+size_t map_large_size(const large *l) {
+    return sizeof l->key_len + l->key_len + l->value_len;
+}
+
+void map_large_save(const large *l, uint8_t *dst) {
+    memcpy(dst, &l->key_len, sizeof l->key_len);
+    memcpy(dst + sizeof l->key_len, l->bytes, l->key_len + (size_t)l->value_len);
 }
 
 large *map_large_load(map *m, const uint8_t *src, size_t n) {
@@ -132,6 +131,6 @@ large *map_large_load(map *m, const uint8_t *src, size_t n) {
     large *l = map_large_new(m, &k, k.key + key_len, value_len);
     if (!l) return NULL;
     m->totals.large++;
-    m->totals.large_bytes += m->codecs->mem->usable(l);
+    m->totals.large_bytes += m->shared->mem->usable(l);
     return l;
 }

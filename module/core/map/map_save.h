@@ -1,19 +1,29 @@
 /*
  * map_save.h: a map's pages as bytes for a file, and back.
  *
+ *      head:    [secret, 2 numbers][buckets][raw key bytes][raw value bytes]
  *      bucket:  [pages, 2 bytes][page][page]...
  *      page:    as in page.h without the free space: cap = used. Pointers to large records are
  *               zero; the records follow apart, in the order of the slots (map_each_large).
+ *      large:   [key length, 4 bytes][key][encoded value]
  *
- * The pages keep naming their codecs by the places of the server that saved them; the loader is
- * given a table from those to its own.
+ * The pages keep naming their codecs by the ids of the server that saved them; the loader is
+ * given a table from those to its own. A map that is being loaded belongs to no group.
  */
 #ifndef CKV_MAP_SAVE_H
 #define CKV_MAP_SAVE_H
 
 #include "map/map.h"
 
-#define MAP_SAVE_NO_PLACE 255 /* in the table of places: there is no such codec */
+#define MAP_SAVE_NO_CODEC 255 /* in the table of ids: there is no such codec */
+#define MAP_HEAD          5   /* numbers */
+#define MAP_BUCKETS_MAX   (UINT32_MAX / 2)
+
+void map_save_head(const map *m, uint64_t head[MAP_HEAD]);
+/* A map without records, to which all of head[2] buckets are to be loaded, and then
+ * map_load_end(). NULL: damaged or out of memory. */
+map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]);
+void map_load_end(map *m, const uint64_t head[MAP_HEAD]);
 
 /* Bytes that a bucket takes in a file. */
 size_t map_bucket_size(map *m, uint32_t index);
@@ -24,15 +34,12 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst);
  * checked. Returns the bytes read, 0 if they are no bucket or memory ran out: free the map then.
  * The first call fills bucket 0. */
 size_t map_bucket_load(map *m, uint32_t index, const uint8_t *src, size_t n,
-                       const uint8_t places[256]);
+                       const uint8_t codec_ids[256]);
 
-/* Calls `each` for every large record of a bucket with the place of its pointer's payload. The
- * loader sets what is NULL. Stops when it returns false. */
-typedef bool map_large_visitor(void *context, large **l);
-bool map_each_large(map *m, uint32_t index, map_large_visitor *each, void *context);
-
-/* A large record from a file: [key length, 4 bytes][key][encoded value]; n is checked.
- * NULL: damaged or out of memory. */
+size_t map_large_size(const large *l);
+/* Writes map_large_size() bytes. */
+void map_large_save(const large *l, uint8_t *dst);
+/* A large record from a file, n bytes; all is checked. NULL: damaged or out of memory. */
 large *map_large_load(map *m, const uint8_t *src, size_t n);
 
 #endif

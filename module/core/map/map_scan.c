@@ -40,19 +40,9 @@ static bool pick(void *context, const uint8_t *key, size_t key_len, const map_po
     return false;
 }
 
-static uint64_t records_of_bucket(map *m, uint32_t index) {
-    uint32_t n;
-    uint64_t records = 0;
-    page **pages = bucket_pages(map_bucket(m, index), &n);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t slot = 0; slot < pages[i]->slots; slot++)
-            records += !page_is_head(page_tags(pages[i])[slot]);
-    return records;
-}
-
 void map_visit_random(map *m, uint64_t random, map_visitor *each, void *context) {
     uint32_t index = (uint32_t)(random % m->buckets);
-    uint64_t records = records_of_bucket(m, index);
+    uint64_t records = map_bucket_records(m, index);
     if (records == 0) return;
     picking p = {(random / m->buckets) % records, each, context};
     map_each(m, index, pick, &p);

@@ -1,12 +1,10 @@
 /* page.c: records packed into one block. The bytes are drawn in page.h. */
 #include "map/page.h"
 
-#include "map/large.h"
 #include "base/stem.h"
 
 #include <string.h>
 
-#define BASE_BYTES    6
 #define LEN_NARROW    255 /* the longest payload of a page that is not WIDE */
 #define USES_BITS     2
 #define USES_PER_BYTE (8 / USES_BITS)
@@ -33,6 +31,10 @@ static uint32_t heads_before(const page *p, uint32_t slot) {
     return heads;
 }
 
+uint32_t page_records(const page *p) {
+    return p->slots - heads_before(p, p->slots);
+}
+
 /* Payload bytes of the slots before `slot`. */
 static uint32_t payload_before(const page *p, uint32_t slot) {
     uint32_t sum = 0;
@@ -52,7 +54,7 @@ static inline uint32_t uses_bytes(uint32_t slots) {
 /* Bytes of the arrays before `uses`, without the base. */
 static uint32_t bytes_before_uses(const page *p) {
     uint32_t bytes = p->slots * (1 + len_bytes(p));
-    if (p->flags & PAGE_EXPIRY) bytes += 2 * (p->slots - heads_before(p, p->slots));
+    if (p->flags & PAGE_EXPIRY) bytes += 2 * page_records(p);
     return bytes;
 }
 
@@ -101,11 +103,11 @@ static inline uint8_t *code_at(const page *p, uint32_t slot) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct large *page_large(const page *p, uint32_t slot) {
+large *page_large(const page *p, uint32_t slot) {
     uint8_t tag = page_tags(p)[slot];
     if (!(p->flags & PAGE_LARGES) || page_is_member(tag) || page_is_head(tag)) return NULL;
     const uint8_t *payload = page_payload(p, slot);
-    struct large *l = NULL;
+    large *l = NULL;
     if (payload[0] == PAGE_LARGE) memcpy(&l, payload + 1, sizeof l);
     return l;
 }
@@ -120,7 +122,7 @@ const uint8_t *page_value(const page *p, uint32_t slot, uint32_t *len) {
 static bool single_matches(const page *p, uint32_t slot, const page_key *key) {
     const uint8_t *payload = page_payload(p, slot);
     if (payload[0] == PAGE_LARGE) {
-        struct large *l;
+        large *l;
         memcpy(&l, payload + 1, sizeof l);
         return large_has_key(l, key->key, key->key_len);
     }
@@ -198,11 +200,25 @@ bool page_walk_next(page_walk *w) {
     return true;
 }
 
+bool page_next_large(page_walk *w, large **l) {
+    if (!(w->p->flags & PAGE_LARGES)) return false;
+    while (page_walk_next(w)) {
+        if (page_is_member(w->tag) || page_is_head(w->tag) || w->payload[0] != PAGE_LARGE) continue;
+        memcpy(l, w->payload + 1, sizeof *l);
+        return true;
+    }
+    return false;
+}
+
+void page_set_large(const page_walk *w, large *l) {
+    memcpy((uint8_t *)w->payload + 1, &l, sizeof l);
+}
+
 /* ---- growing the arrays ---------------------------------------------------------------------- */
 
 uint32_t page_expiry_growth(const page *p, uint16_t code) {
     if (code == EXPIRY_NONE || p->flags & PAGE_EXPIRY) return 0;
-    return BASE_BYTES + 2 * (p->slots - heads_before(p, p->slots));
+    return BASE_BYTES + 2 * page_records(p);
 }
 
 uint32_t page_growth(const page *p, uint32_t len, bool is_head, uint16_t code) {
@@ -222,6 +238,10 @@ int page_regrowth(const page *p, uint32_t slot, uint32_t len) {
     return grown;
 }
 
+/*
+ *      before   tags | a b c | codes, uses |            free
+ *      after    tags | a 0 b 0 c 0 | codes, uses |      free      (a, b, c: lens)
+ */
 static void make_wide(page *p) {
     if (p->flags & PAGE_WIDE) return;
     uint8_t *l = lens(p);
@@ -248,9 +268,13 @@ uint64_t page_base(const page *p) {
     return base;
 }
 
+/*
+ *      before          | tags | lens |                 uses |    free
+ *      after    | base | tags | lens | EXPIRY_NONE ... | uses |  free
+ */
 static void make_expiring(page *p, uint64_t base) {
     if (p->flags & PAGE_EXPIRY) return;
-    uint32_t code_bytes = 2 * (p->slots - heads_before(p, p->slots));
+    uint32_t code_bytes = 2 * page_records(p);
     uint32_t front = p->slots * (1 + len_bytes(p));
     if (p->flags & PAGE_USES)
         memmove(p->body + BASE_BYTES + front + code_bytes, p->body + front, uses_bytes(p->slots));
@@ -259,6 +283,26 @@ static void make_expiring(page *p, uint64_t base) {
     p->used = (uint16_t)(p->used + BASE_BYTES + code_bytes);
     memset(codes(p), 0xff, code_bytes);
     set_base(p, base);
+}
+
+void page_rebase(page *p, uint64_t base) {
+    if (!(p->flags & PAGE_EXPIRY)) return;
+    uint64_t old = page_base(p);
+    uint32_t records = page_records(p);
+    uint8_t *c = codes(p);
+    for (uint32_t i = 0; i < records; i++) {
+        uint16_t code;
+        memcpy(&code, c + 2 * i, 2);
+        code = expiry_rebase(code, old, base);
+        memcpy(c + 2 * i, &code, 2);
+    }
+    set_base(p, base);
+}
+
+/* Makes the page one in which a code that is relative to `base` means the same. */
+static void fit_base(page *p, uint16_t code, uint64_t base) {
+    if (code != EXPIRY_NONE) make_expiring(p, base);
+    if (!expiry_fits(code, base, page_base(p))) page_rebase(p, base);
 }
 
 /* ---- adding, replacing, deleting ------------------------------------------------------------- */
@@ -288,7 +332,16 @@ static void remove_use(uint8_t *u, uint32_t n, uint32_t at) {
     }
 }
 
-/* Opens the places of `count` slots from `at` on, `records` of them no heads, in all arrays. */
+/*
+ * Opens the places of `count` slots from `at` on, `records` of them no heads, in all arrays. With
+ * at = 2, count = 1, in a page of three slots (`__`: what the caller fills):
+ *
+ *      before   a b c | A B C | aa bb cc | uses |               free
+ *      after    a b __ c | A B __ C | aa bb __ cc | uses |      free
+ *               tags       lens       codes
+ *
+ * What lies last moves first, and farthest.
+ */
 static void open_slots(page *p, uint32_t at, uint32_t count, uint32_t records) {
     uint32_t n = p->slots, w = len_bytes(p), gap = 0;
     uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w, *end = c;
@@ -312,7 +365,13 @@ static void open_slots(page *p, uint32_t at, uint32_t count, uint32_t records) {
     p->slots = (uint16_t)(n + count);
 }
 
-/* Closes the place of slot `at` in all arrays. */
+/*
+ * Closes the place of slot `at` in all arrays: the way back, what lies first moves first. A head
+ * (`b` here) has no code:
+ *
+ *      before   a b c | A B C | aa cc | uses |     free
+ *      after    a c | A C | aa cc | uses |         free
+ */
 static void close_slot(page *p, uint32_t at, bool is_head) {
     uint32_t n = p->slots, w = len_bytes(p), gap = 0;
     uint8_t *tags = page_tags(p), *l = tags + n, *c = l + n * w, *end = c, *split = c;
@@ -348,7 +407,7 @@ static uint8_t *open_place(page *p, uint32_t at, uint32_t count, uint32_t record
 uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t code,
                      uint64_t base) {
     bool is_head = page_is_head(tag);
-    if (!is_head && code != EXPIRY_NONE) make_expiring(p, base);
+    if (!is_head) fit_base(p, code, base);
     if (len > LEN_NARROW) make_wide(p);
     uint8_t *payload = open_place(p, at, 1, is_head ? 0 : 1, len);
     page_tags(p)[at] = tag;
@@ -427,22 +486,8 @@ uint16_t page_code(const page *p, uint32_t slot) {
 }
 
 void page_set_code(page *p, uint32_t slot, uint16_t code, uint64_t base) {
-    if (code != EXPIRY_NONE) make_expiring(p, base);
+    fit_base(p, code, base);
     if (p->flags & PAGE_EXPIRY) memcpy(code_at(p, slot), &code, 2);
-}
-
-void page_rebase(page *p, uint64_t base) {
-    if (!(p->flags & PAGE_EXPIRY)) return;
-    uint64_t old = page_base(p);
-    uint32_t records = p->slots - heads_before(p, p->slots);
-    uint8_t *c = codes(p);
-    for (uint32_t i = 0; i < records; i++) {
-        uint16_t code;
-        memcpy(&code, c + 2 * i, 2);
-        code = expiry_rebase(code, old, base);
-        memcpy(c + 2 * i, &code, 2);
-    }
-    set_base(p, base);
 }
 
 /* ---- uses ------------------------------------------------------------------------------------ */

@@ -14,6 +14,8 @@
  */
 #include "phrase/phrase_inside.h"
 
+#include "base/sort.h"
+
 static const uint8_t saved_magic[4] = {0xc9, 'p', 'h', 1};
 
 /* Below this a decoder's tables are to be small rather than fast. */
@@ -62,26 +64,13 @@ static int compare(const phrase_plan *plan, uint32_t a, uint32_t b) {
     return order != 0 ? order : (int)len_a - (int)len_b;
 }
 
-static void sift(const phrase_plan *plan, uint32_t *heap, uint32_t n, uint32_t i) {
-    uint32_t moving = heap[i];
-    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && compare(plan, heap[child], heap[child + 1]) < 0) child++;
-        if (compare(plan, moving, heap[child]) >= 0) break;
-        heap[i] = heap[child];
-    }
-    heap[i] = moving;
+static bool comes_before(const void *plan, uint32_t a, uint32_t b) {
+    return compare(plan, a, b) < 0;
 }
 
-/* Heapsort: no input makes it slow, and qsort() would call malloc(). */
 static void sort(const phrase_plan *plan, uint32_t *order) {
     for (uint32_t i = 0; i < plan->n; i++) order[i] = i;
-    for (uint32_t i = plan->n / 2; i-- > 0;) sift(plan, order, plan->n, i);
-    for (uint32_t n = plan->n; n-- > 1;) {
-        uint32_t last = order[n];
-        order[n] = order[0];
-        order[0] = last;
-        sift(plan, order, n, 0);
-    }
+    sort_by(order, plan->n, comes_before, plan);
 }
 
 static bool begins(const phrase_plan *plan, uint32_t a, uint32_t b) {
@@ -134,7 +123,7 @@ static void *take(uint8_t *block, size_t *at, size_t bytes) {
 static size_t lay_out(phrase_dict *d, uint8_t *block) {
     size_t at = 0, codes = (size_t)d->contexts * d->groups;
     take(block, &at, sizeof *d);
-    d->match.slots = take(block, &at, d->match.nslots * sizeof *d->match.slots);
+    d->match.cells = take(block, &at, d->match.cell_count * sizeof *d->match.cells);
     d->entry = take(block, &at, d->n * sizeof *d->entry);
     d->code = take(block, &at, codes * sizeof *d->code);
     d->segment = take(block, &at, (2 * codes + d->contexts) * sizeof *d->segment);
@@ -180,7 +169,7 @@ static void add_group(phrase_dict *d, uint32_t g, uint32_t rank) {
 
 /* Adds the phrases with the shortest codes first: what comes first lies where it is looked for. */
 static void fill_matcher(phrase_dict *d) {
-    memset(d->match.slots, 0, d->match.nslots * sizeof *d->match.slots);
+    memset(d->match.cells, 0, d->match.cell_count * sizeof *d->match.cells);
     memset(d->match.filter, 0, (size_t)1 << (64 - d->match.filter_shift));
     for (unsigned len = 1; len <= PHRASE_CODE_MAX; len++) {
         uint32_t rank = 0;
@@ -247,7 +236,7 @@ static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *n
                      .groups = plan->groups,
                      .contexts = plan->contexts,
                      .text_len = needs->text_len};
-    d.match.nslots = (plan->n - 256 + needs->markers) * 3 / 2 + 8;
+    d.match.cell_count = (plan->n - 256 + needs->markers) * 3 / 2 + 8;
     d.match.filter_shift = filter_shift(plan->n);
     d.first_bits = plan->n < FEW_PHRASES ? 8 : 10;
     return d;

@@ -8,6 +8,7 @@
 #include "phrase/phrase_learn.h"
 #include "phrase/huffman.h"
 #include "base/pace.h"
+#include "base/sort.h"
 
 #include <math.h>
 
@@ -20,7 +21,7 @@ typedef struct grouping {
     const lexicon *x;
     const uint8_t *class_of; /* by number of phrase */
     uint32_t classes, groups;
-    uint64_t *key;        /* [n] by rank: [class][falling count][number of phrase] */
+    uint32_t *ranked;     /* [n] by rank: number of the phrase */
     uint16_t *group_of;   /* by number of phrase */
     const uint8_t **text; /* [n] by rank */
     uint8_t *len, *symbol_len;
@@ -35,27 +36,21 @@ typedef struct grouping {
     double all_group[PHRASE_GROUPS_MAX], all_class[PHRASE_CONTEXTS_MAX], all;
 } grouping;
 
-/* Shell sort with the gaps of Gonnet and Baeza-Yates. */
-static void sort(uint64_t *key, uint32_t n) {
-    for (uint32_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
-        for (uint32_t i = gap; i < n; i++) {
-            uint64_t moving = key[i];
-            uint32_t j = i;
-            for (; j >= gap && key[j - gap] > moving; j -= gap) key[j] = key[j - gap];
-            key[j] = moving;
-        }
-    }
+/* Class by class, frequent phrases first. */
+static bool ranks_before(const void *context, uint32_t a, uint32_t b) {
+    const grouping *g = context;
+    const uint32_t *count = g->x->count;
+    if (g->class_of[a] != g->class_of[b]) return g->class_of[a] < g->class_of[b];
+    return count[a] != count[b] ? count[a] > count[b] : a < b;
 }
 
 static void rank_phrases(grouping *g) {
     const lexicon *x = g->x;
-    for (uint32_t i = 0; i < x->n; i++)
-        g->key[i] = (uint64_t)g->class_of[i] << 59 | (uint64_t)(UINT32_MAX - x->count[i]) << 20 | i;
-    sort(g->key, x->n);
+    for (uint32_t i = 0; i < x->n; i++) g->ranked[i] = i;
+    sort_by(g->ranked, x->n, ranks_before, g);
     for (uint32_t i = 0; i < x->n; i++) {
-        uint32_t phrase = g->key[i] & 0xfffff;
-        g->text[i] = x->text + x->at[phrase];
-        g->len[i] = x->len[phrase];
+        g->text[i] = x->text + x->at[g->ranked[i]];
+        g->len[i] = x->len[g->ranked[i]];
     }
 }
 
@@ -64,7 +59,7 @@ static uint32_t count_groups(grouping *g, float steps) {
     uint32_t groups = 0, class_before = 0;
     int level_before = 0;
     for (uint32_t i = 0; i < g->x->n; i++) {
-        uint32_t phrase = g->key[i] & 0xfffff, class = g->class_of[phrase];
+        uint32_t phrase = g->ranked[i], class = g->class_of[phrase];
         int level = (int)(steps * log2f((float)g->x->count[phrase] * 1.4f + 1));
         if (i == 0 || class != class_before || level != level_before) {
             if (groups == PHRASE_GROUPS_MAX) return groups + 1;
@@ -106,16 +101,20 @@ static double probability(const grouping *g, uint32_t context, uint32_t group) {
            (g->seen_context[context] + PRIOR_OF_GROUP) / g->group_size[group];
 }
 
+static bool rarer(const void *context, uint32_t a, uint32_t b) {
+    const double *p = context;
+    return p[a] != p[b] ? p[a] < p[b] : a < b;
+}
+
 /* Gives a context its code lengths. False: out of memory. */
 static bool code_context(grouping *g, uint32_t context) {
     double p[PHRASE_GROUPS_MAX];
     uint32_t order[PHRASE_GROUPS_MAX], at = 0; /* groups, rare phrases first */
     for (uint32_t i = 0; i < g->groups; i++) {
-        uint32_t j = i;
         p[i] = probability(g, context, i);
-        for (; j > 0 && p[order[j - 1]] > p[i]; j--) order[j] = order[j - 1];
-        order[j] = i;
+        order[i] = i;
     }
+    sort_by(order, g->groups, rarer, p);
     for (uint32_t i = 0; i < g->groups; i++)
         for (uint32_t j = 0; j < g->group_size[order[i]]; j++)
             g->weight[at++] = (uint64_t)(p[order[i]] * WEIGHT_ONE) + 1;
@@ -124,11 +123,11 @@ static bool code_context(grouping *g, uint32_t context) {
         return false;
     at = 0;
     for (uint32_t i = 0; i < g->groups; i++) {
-        uint32_t size = g->group_size[order[i]], place = context * g->groups + order[i];
+        uint32_t size = g->group_size[order[i]], of = context * g->groups + order[i];
         const uint8_t *lens = g->symbol_len + at;
-        g->code_len[place] = lens[size - 1]; /* lengths of equal weights differ by 1 at most */
-        g->shorter[place] = 0;
-        for (uint32_t j = 0; j < size; j++) g->shorter[place] += lens[j] == lens[size - 1];
+        g->code_len[of] = lens[size - 1]; /* lengths of equal weights differ by 1 at most */
+        g->shorter[of] = 0;
+        for (uint32_t j = 0; j < size; j++) g->shorter[of] += lens[j] == lens[size - 1];
         at += size;
     }
     return true;
@@ -158,7 +157,7 @@ static phrase_dict *code_groups(grouping *g, token_list tokens, uint32_t groups_
 phrase_dict *phrase_code_groups(const lexicon *x, token_list tokens, uint32_t classes,
                                 const uint8_t *class_of, uint32_t groups_max) {
     phrase_dict *d = NULL;
-    size_t each = sizeof(uint64_t) * 2 + sizeof(uint8_t *) + sizeof(uint16_t) + 2;
+    size_t each = sizeof(uint64_t) + sizeof(uint8_t *) + sizeof(uint32_t) + sizeof(uint16_t) + 2;
     grouping *g = x->mem->alloc(sizeof *g);
     uint8_t *block = x->mem->alloc(x->n * each);
     if (g && block) {
@@ -166,10 +165,10 @@ phrase_dict *phrase_code_groups(const lexicon *x, token_list tokens, uint32_t cl
         g->x = x;
         g->class_of = class_of;
         g->classes = classes;
-        g->key = (uint64_t *)(void *)block;
-        g->weight = g->key + x->n;
+        g->weight = (uint64_t *)(void *)block;
         g->text = (const uint8_t **)(void *)(g->weight + x->n);
-        g->group_of = (uint16_t *)(void *)(g->text + x->n);
+        g->ranked = (uint32_t *)(void *)(g->text + x->n);
+        g->group_of = (uint16_t *)(void *)(g->ranked + x->n);
         g->len = (uint8_t *)(g->group_of + x->n);
         g->symbol_len = g->len + x->n;
         d = code_groups(g, tokens, groups_max);

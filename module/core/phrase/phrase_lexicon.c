@@ -34,9 +34,9 @@ static unsigned filter_bits(const lexicon *x) {
 }
 
 static void empty_matcher(lexicon *x) {
-    memset(x->match.slots, 0, x->match.nslots * sizeof *x->match.slots);
+    memset(x->match.cells, 0, x->match.cell_count * sizeof *x->match.cells);
     memset(x->match.filter, 0, (size_t)1 << filter_bits(x));
-    x->slots_used = 0;
+    x->cells_used = 0;
 }
 
 /* Makes the phrase of number i, whose text is there, known to the matcher. */
@@ -44,14 +44,14 @@ static void make_known(lexicon *x, uint32_t i) {
     if (x->len[i] == 1)
         x->match.single[x->text[x->at[i]]] = i;
     else
-        x->slots_used += phrase_match_add(&x->match, x->at[i], x->len[i], i);
+        x->cells_used += phrase_match_add(&x->match, x->at[i], x->len[i], i);
 }
 
 /* Adds the phrase `a` followed by `b`, if there is room: returns its number, else b's. */
 static uint32_t join(lexicon *x, uint32_t a, uint32_t b) {
     uint32_t len = x->len[a] + x->len[b], i = x->n;
     if (x->n == x->max || x->text_len + len > x->text_max) return b;
-    if (x->slots_used + MATCH_TIERS > x->match.nslots / 3 * 2) return b;
+    if (x->cells_used + MATCH_TIERS > x->match.cell_count / 3 * 2) return b;
     x->at[i] = x->text_len;
     x->len[i] = (uint8_t)len;
     memcpy(x->text + x->text_len, x->text + x->at[a], x->len[a]);
@@ -65,16 +65,16 @@ static uint32_t join(lexicon *x, uint32_t a, uint32_t b) {
 bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes) {
     *x = (lexicon){.mem = m, .max = clamp(sample_bytes / 8, CANDIDATES_MIN, CANDIDATES_MAX)};
     x->text_max = 16 * x->max;
-    x->match.nslots = 3 * x->max;
+    x->match.cell_count = 3 * x->max;
     x->match.filter_shift = 64 - filter_bits(x);
     x->text = m->alloc(x->text_max + PHRASE_TEXT_PAD);
     x->at = m->alloc(x->max * sizeof *x->at);
     x->count = m->alloc(x->max * sizeof *x->count);
     x->len = m->alloc(x->max);
-    x->match.slots = m->alloc(x->match.nslots * sizeof *x->match.slots);
+    x->match.cells = m->alloc(x->match.cell_count * sizeof *x->match.cells);
     x->match.filter = m->alloc((size_t)1 << filter_bits(x));
     x->match.text = x->text;
-    if (!x->text || !x->at || !x->count || !x->len || !x->match.slots || !x->match.filter)
+    if (!x->text || !x->at || !x->count || !x->len || !x->match.cells || !x->match.filter)
         return false;
     memset(x->text, 0, x->text_max + PHRASE_TEXT_PAD);
     empty_matcher(x);
@@ -89,7 +89,7 @@ bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes) {
 }
 
 void lexicon_free(lexicon *x) {
-    void *blocks[] = {x->text, x->at, x->count, x->len, x->match.slots, x->match.filter};
+    void *blocks[] = {x->text, x->at, x->count, x->len, x->match.cells, x->match.filter};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i]) x->mem->free(blocks[i]);
 }
@@ -98,7 +98,7 @@ void lexicon_free(lexicon *x) {
 
 /* Pairs of phrases and how often they were seen: [first:20][second:20][count:24]. */
 typedef struct pairs {
-    uint64_t *slots;
+    uint64_t *cells;
     uint32_t n, used;
 } pairs;
 
@@ -106,13 +106,13 @@ typedef struct pairs {
 static uint32_t count_pair(pairs *t, uint32_t a, uint32_t b) {
     uint64_t key = (uint64_t)a << 20 | b;
     uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (t->n - 1);
-    while (t->slots[i] != 0 && t->slots[i] >> 24 != key) i = (i + 1) & (t->n - 1);
-    if (t->slots[i] == 0) {
+    while (t->cells[i] != 0 && t->cells[i] >> 24 != key) i = (i + 1) & (t->n - 1);
+    if (t->cells[i] == 0) {
         if (t->used == t->n / 4 * 3) return 0;
         t->used++;
-        t->slots[i] = key << 24;
+        t->cells[i] = key << 24;
     }
-    return (uint32_t)(++t->slots[i] & 0xffffff);
+    return (uint32_t)(++t->cells[i] & 0xffffff);
 }
 
 static unsigned match(const lexicon *x, const uint8_t *p, size_t left, uint32_t *phrase) {
@@ -123,9 +123,9 @@ static unsigned match(const lexicon *x, const uint8_t *p, size_t left, uint32_t 
 
 bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
     pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
-    t.slots = x->mem->alloc(t.n * sizeof *t.slots);
-    if (!t.slots) return false;
-    memset(t.slots, 0, t.n * sizeof *t.slots);
+    t.cells = x->mem->alloc(t.n * sizeof *t.cells);
+    if (!t.cells) return false;
+    memset(t.cells, 0, t.n * sizeof *t.cells);
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
         const uint8_t *p = set->list[i].data;
@@ -140,7 +140,7 @@ bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
             left -= len;
         }
     }
-    x->mem->free(t.slots);
+    x->mem->free(t.cells);
     return true;
 }
 

@@ -16,7 +16,7 @@
 typedef struct lexicon {
     const mem *mem;
     phrase_matcher match; /* payload: number of the phrase */
-    uint32_t slots_used;
+    uint32_t cells_used;
     uint32_t n, max;
     uint8_t *text;
     uint32_t text_len, text_max;

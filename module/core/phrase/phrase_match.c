@@ -15,29 +15,29 @@ static inline bool equal(const uint8_t *a, const uint8_t *b, unsigned n) {
 }
 
 static inline uint32_t after(const phrase_matcher *t, uint32_t i) {
-    return i + 1 == t->nslots ? 0 : i + 1;
+    return i + 1 == t->cell_count ? 0 : i + 1;
 }
 
-/* The slot of the phrase or marker of `bytes` >= 8 bytes at p, or the empty slot where it would
+/* The cell of the phrase or marker of `bytes` >= 8 bytes at p, or the empty cell where it would
  * go. */
 static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8_t *p,
                              unsigned bytes) {
     uint64_t print = match_print(hash);
     uint32_t i = match_home(t, hash);
-    while (t->slots[i] != 0) {
-        if (t->slots[i] >> 46 == print && equal(match_text(t, t->slots[i]), p, bytes)) break;
+    while (t->cells[i] != 0) {
+        if (t->cells[i] >> 46 == print && equal(match_text(t, t->cells[i]), p, bytes)) break;
         i = after(t, i);
     }
-    return &t->slots[i];
+    return &t->cells[i];
 }
 
 static uint64_t *find_empty(const phrase_matcher *t, uint64_t hash) {
     uint32_t i = match_home(t, hash);
-    while (t->slots[i] != 0) i = after(t, i);
-    return &t->slots[i];
+    while (t->cells[i] != 0) i = after(t, i);
+    return &t->cells[i];
 }
 
-static uint64_t make_slot(uint64_t hash, uint32_t payload, uint32_t offset) {
+static uint64_t make_cell(uint64_t hash, uint32_t payload, uint32_t offset) {
     return match_print(hash) << 46 | (uint64_t)payload << 22 | offset;
 }
 
@@ -60,13 +60,13 @@ unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint
         unsigned bytes = (unsigned)(p - (t->text + offset));
         uint64_t *marker = find(t, hash, t->text + offset, bytes);
         if (*marker == 0) {
-            *marker = make_slot(hash, 0, offset);
+            *marker = make_cell(hash, 0, offset);
             took++;
         }
         *marker |= (uint64_t)(len > 16 ? 0x100 : 1u << (len - 9)) << 22;
     }
     uint64_t hash = match_hash(before, phrase_load64(p) & match_mask(len), len);
-    *find_empty(t, hash) = make_slot(hash, payload, offset);
+    *find_empty(t, hash) = make_cell(hash, payload, offset);
     return took;
 }
 
@@ -92,9 +92,9 @@ unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t lef
         for (unsigned len = 8; len > 0; len--) {
             if (!(lens[tier] & 1u << (len - 1)) || 8 * tier + len > left) continue;
             uint64_t hash = match_hash(before[tier], word & match_mask(len), len);
-            uint64_t slot = *find(t, hash, p, 8 * tier + len);
-            if (slot == 0) continue;
-            *payload = match_payload(slot);
+            uint64_t cell = *find(t, hash, p, 8 * tier + len);
+            if (cell == 0) continue;
+            *payload = match_payload(cell);
             return 8 * tier + len;
         }
     }

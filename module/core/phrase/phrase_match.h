@@ -1,7 +1,7 @@
 /*
  * phrase_match.h: which is the longest phrase that some bytes begin with?
  *
- * A hash table of 8-byte slots, one a phrase (single bytes have a table of their own):
+ * A hash table of 8-byte cells, one a phrase (single bytes have a table of their own):
  *
  *       63          46 45                       22 21                     0
  *      +--------------+---------------------------+-----------------------+
@@ -19,7 +19,7 @@
  *      filter   bits 0-6: a phrase of 2-8 bytes    bit 7: a longer one that begins with these 8
  *
  * A longer phrase is hashed with all whole words before its last one ("tiers"), and each of its
- * prefixes of 8, 16 ... bytes has a marker, a slot whose payload tells what goes on from there:
+ * prefixes of 8, 16 ... bytes has a marker, a cell whose payload tells what goes on from there:
  *
  *      marker   bits 0-7: phrases of 1 ... 8 bytes more   bit 8: a longer one, by the next marker
  *
@@ -33,7 +33,7 @@
 #include <string.h>
 
 #define PHRASE_LEN_MAX     64
-#define PHRASE_TEXT_MAX    (1u << 22) /* bytes that a slot's offset can tell apart */
+#define PHRASE_TEXT_MAX    (1u << 22) /* bytes that a cell's offset can tell apart */
 #define PHRASE_TEXT_PAD    64         /* readable bytes after the text's last */
 #define PHRASE_PAYLOAD_MAX (1u << 24)
 
@@ -43,17 +43,17 @@
 #define MATCH_TIERS       (PHRASE_LEN_MAX / 8)
 
 typedef struct phrase_matcher {
-    uint64_t *slots;
+    uint64_t *cells;
     uint8_t *filter;
     const uint8_t *text;
-    uint32_t nslots;
+    uint32_t cell_count;
     unsigned filter_shift; /* 64 - log2 of the filter's bytes */
     uint32_t single[256];  /* payload of each single byte */
 } phrase_matcher;
 
 /* Adds a phrase of 2 to 64 bytes that lie at `offset` of the text; it must not be there yet.
- * The table must have an empty slot for it and for each of its prefixes of 8, 16 ... bytes.
- * Returns how many slots it took. */
+ * The table must have an empty cell for it and for each of its prefixes of 8, 16 ... bytes.
+ * Returns how many cells it took. */
 unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint32_t payload);
 
 /* The same for a phrase of more than 8 bytes at p, of which `left` bytes can be read. 0: none. */
@@ -82,18 +82,18 @@ static inline unsigned match_filter(const phrase_matcher *t, uint64_t word, unsi
 }
 
 static inline uint32_t match_home(const phrase_matcher *t, uint64_t hash) {
-    return (uint32_t)((hash >> 32) * t->nslots >> 32);
+    return (uint32_t)((hash >> 32) * t->cell_count >> 32);
 }
 static inline uint64_t match_print(uint64_t hash) {
     return (hash >> 28 & 0x3ffff) | 1;
 }
 
 /* Slots hold [fingerprint:18][payload:24][offset:22]. */
-static inline uint32_t match_payload(uint64_t slot) {
-    return (uint32_t)(slot >> 22) & (PHRASE_PAYLOAD_MAX - 1);
+static inline uint32_t match_payload(uint64_t cell) {
+    return (uint32_t)(cell >> 22) & (PHRASE_PAYLOAD_MAX - 1);
 }
-static inline const uint8_t *match_text(const phrase_matcher *t, uint64_t slot) {
-    return t->text + (slot & (PHRASE_TEXT_MAX - 1));
+static inline const uint8_t *match_text(const phrase_matcher *t, uint64_t cell) {
+    return t->text + (cell & (PHRASE_TEXT_MAX - 1));
 }
 
 /* The payload of the phrase that is the lowest `len` bytes of `word`, at most 8. */
@@ -101,11 +101,12 @@ static inline bool match_word(const phrase_matcher *t, uint64_t word, unsigned l
                               uint32_t *payload) {
     uint64_t masked = word & match_mask(len), hash = match_hash(0, masked, len);
     uint64_t print = match_print(hash);
-    for (uint32_t i = match_home(t, hash); t->slots[i] != 0; i = i + 1 == t->nslots ? 0 : i + 1) {
-        uint64_t slot = t->slots[i];
-        if (slot >> 46 != print) continue;
-        if (((phrase_load64(match_text(t, slot)) ^ masked) & match_mask(len)) != 0) continue;
-        *payload = match_payload(slot);
+    for (uint32_t i = match_home(t, hash); t->cells[i] != 0;
+         i = i + 1 == t->cell_count ? 0 : i + 1) {
+        uint64_t cell = t->cells[i];
+        if (cell >> 46 != print) continue;
+        if (((phrase_load64(match_text(t, cell)) ^ masked) & match_mask(len)) != 0) continue;
+        *payload = match_payload(cell);
         return true;
     }
     return false;

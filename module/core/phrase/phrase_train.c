@@ -23,8 +23,8 @@
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
 /* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
 #define SMALLER_IS_WORTH 200
-/* A sample makes about as many phrases as there may be at most if a pair must be seen once more
- * for each so many bytes. */
+/* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
+ * phrases then stays at about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
 #define RATIO_ONE           1000000u
 

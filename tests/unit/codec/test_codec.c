@@ -1,5 +1,7 @@
 /* A codec learned from short and long values: every value comes back, from a saved copy as well. */
+#include "codec/codec_file.h"
 #include "codec/codec_train.h"
+#include "codec/codecs.h"
 #include "../test.h"
 
 #include <string.h>
@@ -17,49 +19,88 @@ static size_t make_value(char *value, int i) {
     return len;
 }
 
-static void round_trip(codecs *all, uint8_t place, const void *value, size_t n) {
+static void round_trip(codecs *all, codec_workspace *w, uint8_t id, const void *value, size_t n) {
     codec_value encoded;
     size_t len;
-    all->current = place;
-    CHECK(codec_encode_new(all, value, n, &encoded) && encoded.raw_len == n);
+    codecs_use(all, id);
+    CHECK(codecs_encode(all, w, value, n, &encoded) && encoded.raw_len == n);
     CHECK(encoded.len <= n + 2);
-    const uint8_t *back = codec_decode_value(all, place, encoded.bytes, encoded.len, &len);
+    const uint8_t *back =
+        codec_decode_value(codecs_get(all, id), w, encoded.bytes, encoded.len, &len);
     CHECK(back && len == n && !memcmp(back, value, n));
-    CHECK(codec_value_len(all, place, encoded.bytes, encoded.len) == n);
+    CHECK(codec_value_len(codecs_get(all, id), w, encoded.bytes, encoded.len) == n);
 }
 
-static void all_round_trips(codecs *all, uint8_t place) {
+static void all_round_trips(codecs *all, codec_workspace *w, uint8_t id) {
     static uint8_t noise[3 << 20];
     char key[300];
     for (int i = 0; i < RECORDS; i++) {
-        round_trip(all, place, values[i], value_samples[i].len);
-        size_t len = codec_encode_key(all, place, keys[i], key_samples[i].len, key, sizeof key);
+        round_trip(all, w, id, values[i], value_samples[i].len);
+        size_t len =
+            codec_encode_key(codecs_get(all, id), keys[i], key_samples[i].len, key, sizeof key);
         char back[300];
         CHECK(len != CODEC_NO_ROOM && len <= key_samples[i].len + 1u);
-        CHECK(codec_decode_key(all, place, key, len, back, sizeof back) == key_samples[i].len);
+        CHECK(codec_decode_key(codecs_get(all, id), key, len, back, sizeof back) ==
+              key_samples[i].len);
         CHECK(!memcmp(back, keys[i], key_samples[i].len));
     }
     size_t sizes[] = {0, 1, 2, 255, 256, 257, 65535, 65536, 65537, 1 << 20, (1 << 20) + 1, 3 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         memset(noise, 'a', sizes[i]);
-        round_trip(all, place, noise, sizes[i]);
+        round_trip(all, w, id, noise, sizes[i]);
         for (size_t j = 0; j < sizes[i]; j++) noise[j] = (uint8_t)test_random();
-        round_trip(all, place, noise, sizes[i]);
+        round_trip(all, w, id, noise, sizes[i]);
     }
-    codecs_trim(all);
+    workspace_trim(w);
 }
 
-/* Whatever stands in a page, decoding it ends in a value or in NULL. */
-static void damaged(codecs *all, uint8_t place) {
+/* Decodes what may be damaged: no value, or one that can be read to its end, is as long as
+ * codec_value_len() says and no longer than a value of its kind may be. Whether there is one. */
+static bool decodes(const codec *c, codec_workspace *w, const uint8_t *bytes, size_t n) {
+    static uint8_t copy[CODEC_ZSTD_MAX];
+    size_t len, expected = codec_value_len(c, w, bytes, n);
+    const uint8_t *value = codec_decode_value(c, w, bytes, n, &len);
+    if (!value) return false;
+    CHECK(len == expected && len <= sizeof copy);
+    memcpy(copy, value, len); /* as far as a sanitizer allows */
+    return true;
+}
+
+/* Bytes that are no encoding at all but for the first ones, which say of what kind it would be. */
+static void nonsense(const codec *c, codec_workspace *w) {
     uint8_t bytes[64];
+    long decoded = 0, refused = 0;
     for (int i = 0; i < 20000; i++) {
-        size_t n = test_random() % sizeof bytes, len;
+        size_t n = test_random() % sizeof bytes;
         for (size_t j = 0; j < n; j++) bytes[j] = (uint8_t)test_random();
         if (n > 0 && i % 3) bytes[0] = (uint8_t)(0xfe + i % 2);
         if (n > 1) bytes[1] %= 4;
-        codec_decode_value(all, place, bytes, n, &len);
-        codec_value_len(all, place, bytes, n);
+        *(decodes(c, w, bytes, n) ? &decoded : &refused) += 1;
     }
+    CHECK(decoded > 0 && refused > 0);
+}
+
+/* Encodings with flipped bits, or cut short. */
+static void flipped_bits(codecs *all, codec_workspace *w, uint8_t id) {
+    const codec *c = codecs_get(all, id);
+    static uint8_t bytes[4096];
+    long same = 0, other = 0;
+    codecs_use(all, id);
+    for (int i = 0; i < RECORDS; i++) {
+        codec_value encoded;
+        CHECK(codecs_encode(all, w, values[i], value_samples[i].len, &encoded));
+        CHECK(encoded.len > 0 && encoded.len <= sizeof bytes);
+        memcpy(bytes, encoded.bytes, encoded.len);
+        CHECK(decodes(c, w, bytes, encoded.len));
+        for (uint64_t flips = test_random() % 4; flips > 0; flips--)
+            bytes[test_random() % encoded.len] ^= (uint8_t)(1 << test_random() % 8);
+        size_t n = test_random() % 4 ? encoded.len : test_random() % encoded.len, len;
+        if (!decodes(c, w, bytes, n)) continue;
+        const uint8_t *value = codec_decode_value(c, w, bytes, n, &len);
+        bool as_before = len == value_samples[i].len && !memcmp(value, values[i], len);
+        *(as_before ? &same : &other) += 1;
+    }
+    CHECK(same > 0 && other > 0);
 }
 
 /* Of however much there is, up to exabytes, about as much is looked at. */
@@ -77,12 +118,14 @@ static void sampling(void) {
 int main(void) {
     sampling();
     codecs all;
+    codec_workspace w;
     for (int i = 0; i < RECORDS; i++) {
         value_samples[i] = (phrase_sample){values[i], (uint32_t)make_value(values[i], i)};
         key_samples[i] = (phrase_sample){keys[i], (uint32_t)sprintf(keys[i], "user:%d", i)};
     }
-    CHECK(codecs_init(&all, &mem_libc, 3));
-    all_round_trips(&all, CODEC_RAW);
+    codecs_init(&all, &mem_libc, 3);
+    CHECK(workspace_init(&w, &mem_libc));
+    all_round_trips(&all, &w, CODEC_RAW);
     codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
     codec *c = codec_train(&mem_libc, &s, 2 << 20, 3);
     CHECK(c && c->long_values);
@@ -93,9 +136,11 @@ int main(void) {
     codec *again = codec_load(&mem_libc, saved, n, 3);
     CHECK(again != NULL && codec_load(&mem_libc, saved, n - 1, 3) == NULL);
     free(saved);
-    all_round_trips(&all, (uint8_t)codecs_add(&all, c));
-    all_round_trips(&all, (uint8_t)codecs_add(&all, again));
-    damaged(&all, 1);
+    all_round_trips(&all, &w, (uint8_t)codecs_add(&all, c));
+    all_round_trips(&all, &w, (uint8_t)codecs_add(&all, again));
+    nonsense(codecs_get(&all, 1), &w);
+    flipped_bits(&all, &w, 1);
     codecs_free(&all);
+    workspace_free(&w);
     return test_report("codec");
 }

@@ -1,6 +1,7 @@
 /* A map against a plain table: random writes, overwrites, deletes and expiries, with map_sane(). */
 #include "map/map.h"
 #include "../test.h"
+#include "group.h"
 
 #include <string.h>
 
@@ -72,7 +73,7 @@ static void put_expected(map *m, int i) {
     map_key_init(m, &k, key, make_key(key, i));
     bool found = map_find(m, &k, &pos);
     uint16_t code = e->ttl ? expiry_code(now_ms + e->ttl, now_ms) : EXPIRY_NONE;
-    CHECK(codec_encode_new(m->codecs, value, len, &encoded));
+    CHECK(map_encode(m->shared, value, len, &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, code, expiry_ticks(now_ms)));
 }
 
@@ -126,7 +127,7 @@ static void new_ttl(map *m, int i) {
 }
 
 /* Tight pages: a value that shrinks and gets the first expiry of its page. */
-static void shrink_into_expiry(codecs *all) {
+static void shrink_into_expiry(map_shared *all) {
     for (int records = 1; records < 12; records++) {
         for (size_t shorter = 0; shorter < 20; shorter++) {
             map *m = map_new(all, secret);
@@ -172,6 +173,7 @@ static void traffic(map *m, int keys, int steps, int often) {
                 new_ttl(m, i);
             else
                 put(m, i);
+            CHECK(group_follows(m));
             if (step % often == 0) CHECK(map_sane(m));
             check_one(m, i);
         }
@@ -182,15 +184,73 @@ static void traffic(map *m, int keys, int steps, int often) {
     CHECK(map_sane(m) && m->totals.records == 0 && m->totals.page_bytes == 0 && m->buckets == 1);
 }
 
+/* The bytes that page.h shows. */
+static void worked_example(map_shared *all) {
+    const uint8_t front[] = {0x40, 0,    0x1e, 0,    1, 0,    0,    2,    0,
+                             0,    0xe2, 0xa7, 0xca, 0, 0x89, 0x0c, 0x80, 0x27};
+    const uint8_t payload[] = "\x07\xffuser:1\xff"
+                              "Ada";
+    map *m = map_new(all, secret);
+    CHECK(map_store(m, "user:1", 6, "Ada", 3, now_ms + 60000, now_ms));
+    CHECK(m->totals.records == 1 && m->totals.page_bytes == 64);
+    const uint8_t *bytes = (const uint8_t *)m->first[0].pages[0];
+    CHECK(!memcmp(bytes, front, sizeof front));
+    CHECK(!memcmp(bytes + 52, payload, 12));
+    map_free(m);
+}
+
+/* What map_store() finds there it writes over. */
+static void store_twice(map_shared *all) {
+    map *m = map_new(all, secret);
+    map_key k;
+    map_pos pos;
+    size_t len;
+    CHECK(map_store(m, "k", 1, "one", 3, EXPIRY_NEVER, now_ms));
+    CHECK(map_store(m, "k", 1, "three", 5, now_ms + 5000, now_ms));
+    CHECK(map_sane(m) && m->totals.records == 1 && m->totals.expiring == 1);
+    map_key_init(m, &k, "k", 1);
+    CHECK(map_find(m, &k, &pos) && !memcmp(map_value(m, &pos, &len), "three", 5) && len == 5);
+    map_free(m);
+}
+
+/* Two maps in a group, each of which leaves it. */
+static void two_in_a_group(map_shared *all) {
+    map_group group = {0}, empty = {0};
+    map *a = map_new(all, secret), *b = map_new(all, secret);
+    map_join(a, &group);
+    for (int i = 0; i < 5000; i++) {
+        char key[2000];
+        uint8_t value[50] = {0};
+        size_t len = make_key(key, i);
+        CHECK(map_store(i % 3 ? a : b, key, len, value, (size_t)i % 50, EXPIRY_NEVER, now_ms));
+        if (i == 1000) map_join(b, &group);
+    }
+    CHECK(group.maps == 2 && group.buckets == a->buckets + (uint64_t)b->buckets);
+    CHECK(group.totals.records == 5000 && a->totals.records < 5000 && group.buckets > 4);
+    CHECK(group.totals.page_bytes == a->totals.page_bytes + b->totals.page_bytes);
+    map_leave(a);
+    map_leave(a);
+    CHECK(group_follows(b));
+    map_leave(b);
+    CHECK(!memcmp(&group, &empty, sizeof group));
+    map_free(a);
+    map_free(b);
+}
+
 int main(void) {
-    codecs all;
-    CHECK(codecs_init(&all, &mem_libc, 3));
+    map_shared all;
+    CHECK(map_shared_init(&all, &mem_libc, 3));
+    worked_example(&all);
+    store_twice(&all);
+    two_in_a_group(&all);
     shrink_into_expiry(&all);
+    map_group group = {0};
     map *m = map_new(&all, secret);
     CHECK(m && map_sane(m));
+    map_join(m, &group);
     traffic(m, 300, 2000, 1);
     traffic(m, KEYS, 8000, 500);
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map");
 }

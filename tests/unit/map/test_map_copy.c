@@ -30,7 +30,7 @@ static void put(map *m, int i, int version) {
     memcpy(value, &i, sizeof i);
     map_key_init(m, &k, key, (size_t)sprintf(key, "key:%d", i));
     bool found = map_find(m, &k, &pos);
-    CHECK(codec_encode_new(m->codecs, value, i % 50 ? 8 + (size_t)i % 90 : 3000, &encoded));
+    CHECK(map_encode(m->shared, value, i % 50 ? 8 + (size_t)i % 90 : 3000, &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, i % 2 ? EXPIRY_NONE : 999, 1000));
 }
 
@@ -47,8 +47,8 @@ static void check(map *m, int i, int version) {
 }
 
 int main(void) {
-    codecs all;
-    CHECK(codecs_init(&all, &failing, 3));
+    map_shared all;
+    CHECK(map_shared_init(&all, &failing, 3));
     map *m = map_new(&all, secret);
     for (int i = 0; i < KEYS; i++) put(m, i, 1);
     map *copy = map_copy(m);
@@ -71,6 +71,6 @@ int main(void) {
     }
     CHECK(map_sane(m));
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map copy");
 }

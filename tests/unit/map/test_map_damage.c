@@ -32,7 +32,7 @@ static void put(map *m, int i) {
     codec_value encoded;
     map_key_init(m, &k, key, make_key(key, i));
     bool found = map_find(m, &k, &pos);
-    CHECK(codec_encode_new(m->codecs, value, make_value(value, i), &encoded));
+    CHECK(map_encode(m->shared, value, make_value(value, i), &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded,
                   i % 2 ? EXPIRY_NONE : expiry_code(now_ms + 100000, now_ms),
                   expiry_ticks(now_ms)));
@@ -54,15 +54,15 @@ static bool load_large(void *context, large **l) {
     return (*l = map_large_load(context, bytes, sizeof bytes)) != NULL;
 }
 
-static map *load(codecs *all, const uint8_t *bytes, size_t n) {
-    uint8_t places[256];
-    memset(places, MAP_SAVE_NO_PLACE, sizeof places);
-    places[0] = 0;
-    places[1] = 1;
+static map *load(map_shared *all, const uint8_t *bytes, size_t n) {
+    uint8_t codec_ids[256];
+    memset(codec_ids, MAP_SAVE_NO_CODEC, sizeof codec_ids);
+    codec_ids[0] = 0;
+    codec_ids[1] = 1;
     map *m = map_new(all, secret);
     size_t at = 0;
     for (uint32_t i = 0; at < n; i++) {
-        size_t read = map_bucket_load(m, i, bytes + at, n - at, places);
+        size_t read = map_bucket_load(m, i, bytes + at, n - at, codec_ids);
         at += read;
         if (read && map_each_large(m, i, load_large, m)) continue;
         map_free(m);
@@ -92,21 +92,21 @@ static void traffic(map *m, int salt) {
         else
             put(m, i);
     }
-    m->codecs->current = 2;
+    codecs_use(&m->shared->codecs, 2);
     mem_retired old = {0};
     for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(now_ms + 500), &old);
-    mem_free_retired(m->codecs->mem, &old);
+    mem_free_retired(m->shared->mem, &old);
     for (int i = 0; i < RECORDS; i += 50) put(m, i);
-    m->codecs->current = 1;
+    codecs_use(&m->shared->codecs, 1);
 }
 
 int main(void) {
-    codecs all;
+    map_shared all;
     static uint8_t saved[4 << 20], damaged[4 << 20];
-    CHECK(codecs_init(&all, &mem_libc, 3));
-    CHECK(codecs_add(&all, train()) == 1 && codecs_add(&all, train()) == 2);
+    CHECK(map_shared_init(&all, &mem_libc, 3));
+    CHECK(codecs_add(&all.codecs, train()) == 1 && codecs_add(&all.codecs, train()) == 2);
     map *m = map_new(&all, secret);
-    all.current = 1;
+    codecs_use(&all.codecs, 1);
     for (int i = 0; i < RECORDS; i++) put(m, i);
     CHECK(map_sane(m));
     size_t n = 0;
@@ -125,6 +125,6 @@ int main(void) {
         map_free(m);
     }
     CHECK(loaded > 0 && loaded < VARIANTS);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map damage");
 }

@@ -1,6 +1,7 @@
 /* Every block of a map is moved: all records are still there. */
 #include "map/map_defrag.h"
 #include "../test.h"
+#include "group.h"
 
 #include <malloc.h>
 #include <string.h>
@@ -19,26 +20,29 @@ static void *move(void *context, void *block) {
 }
 
 int main(void) {
-    codecs all;
+    map_shared all;
     char key[32];
     static char value[2000];
     map_key k;
     map_pos pos;
     uint64_t moves = 0;
-    CHECK(codecs_init(&all, &mem_libc, 3));
+    CHECK(map_shared_init(&all, &mem_libc, 3));
+    map_group group = {0};
     map *m = map_new(&all, secret);
+    map_join(m, &group);
     for (int i = 0; i < RECORDS; i++) {
         codec_value encoded;
         for (size_t j = 0; i % 100 == 0 && j < sizeof value; j++) value[j] = (char)test_random();
         memset(value, 'a' + i % 26, 80);
         value[sizeof value - 1] = (char)('a' + i % 26);
         map_key_init(m, &k, key, (size_t)sprintf(key, "key:%d", i * 3));
-        CHECK(codec_encode_new(&all, value, i % 100 ? 80 : sizeof value, &encoded));
+        CHECK(map_encode(&all, value, i % 100 ? 80 : sizeof value, &encoded));
         CHECK(map_put(m, &k, NULL, &encoded, EXPIRY_NONE, 0));
     }
     CHECK(m->buckets > MAP_SEGMENT && m->totals.large > 0);
     map_defrag_directory(m, move, &moves);
     for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move, &moves);
+    CHECK(group_follows(m));
     CHECK(moves > m->totals.pages + m->totals.large);
     for (int i = 0; i < RECORDS; i++) {
         size_t len;
@@ -49,6 +53,6 @@ int main(void) {
     }
     CHECK(map_sane(m));
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map defrag");
 }

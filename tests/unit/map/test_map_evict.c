@@ -2,6 +2,7 @@
 #include "map/map_evict.h"
 #include "map/page.h"
 #include "../test.h"
+#include "group.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void put(map *m, int i, int64_t ttl, uint8_t uses) {
     CHECK(found == model[i].there);
     k.uses = uses;
     uint16_t code = ttl ? expiry_code(now_ms + ttl, now_ms) : EXPIRY_NONE;
-    CHECK(codec_encode_new(m->codecs, value, len, &encoded));
+    CHECK(map_encode(m->shared, value, len, &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, code, expiry_ticks(now_ms)));
     model[i] = (expected){true, ttl};
 }
@@ -101,7 +102,7 @@ static void check_all(map *m) {
     map_key k;
     map_pos pos;
     uint64_t there = 0;
-    CHECK(map_sane(m));
+    CHECK(map_sane(m) && group_follows(m));
     for (int i = 0; i < KEYS; i++) {
         CHECK(find(m, i, &k, &pos, key) == model[i].there);
         there += model[i].there;
@@ -109,15 +110,18 @@ static void check_all(map *m) {
     CHECK(m->totals.records == there);
 }
 
-static map *filled(codecs *all, int64_t ttl, uint8_t uses) {
+static map *filled(map_shared *all, int64_t ttl, uint8_t uses) {
+    static map_group group;
     map *m = map_new(all, secret);
+    memset(&group, 0, sizeof group);
+    map_join(m, &group);
     memset(model, 0, sizeof model);
     for (int i = 0; i < KEYS; i++) put(m, i, i % 2 ? ttl : 0, uses);
     return m;
 }
 
 /* Every count is where its record is, whatever was inserted, split and taken out around it. */
-static void counts_stay_with_their_records(codecs *all) {
+static void counts_stay_with_their_records(map_shared *all) {
     map *m = filled(all, 0, 0);
     for (int i = 0; i < KEYS; i += 3) use(m, i);
     for (int i = 0; i < KEYS; i += 9) use(m, i);
@@ -138,7 +142,7 @@ static void counts_stay_with_their_records(codecs *all) {
     map_free(m);
 }
 
-static void unused_records_go_first(codecs *all) {
+static void unused_records_go_first(map_shared *all) {
     map *m = filled(all, 0, 0);
     for (int i = 0; i < KEYS; i += 4)
         for (int times = 0; times < 3; times++) use(m, i);
@@ -156,7 +160,7 @@ static void unused_records_go_first(codecs *all) {
 }
 
 /* What starts with a use outlives what was written before the hand came by. */
-static void fresh_records_outlive_idle_ones(codecs *all) {
+static void fresh_records_outlive_idle_ones(map_shared *all) {
     map *m = filled(all, 0, 1);
     map_eviction how = {.order = MAP_EVICT_LEAST_USED, .now_ms = now_ms};
     CHECK(evict_round(m, &how) == 0);
@@ -176,7 +180,7 @@ static void fresh_records_outlive_idle_ones(codecs *all) {
     map_free(m);
 }
 
-static void only_expiring_ones_go(codecs *all, map_evict_order order) {
+static void only_expiring_ones_go(map_shared *all, map_evict_order order) {
     map *m = filled(all, 500000, 1);
     map_eviction how = {.order = order, .now_ms = now_ms, .expiring_only = true};
     for (int round = 0; m->totals.expiring > 0; round++) {
@@ -189,8 +193,11 @@ static void only_expiring_ones_go(codecs *all, map_evict_order order) {
     map_free(m);
 }
 
-static void first_to_expire_goes_first(codecs *all) {
+static void first_to_expire_goes_first(map_shared *all) {
+    static map_group group;
     map *m = map_new(all, secret);
+    memset(&group, 0, sizeof group);
+    map_join(m, &group);
     memset(model, 0, sizeof model);
     for (int i = 0; i < KEYS; i++) put(m, i, i % 4 ? 10000000 : 5000, 0);
     map_eviction how = {.order = MAP_EVICT_FIRST_TO_EXPIRE, .now_ms = now_ms};
@@ -200,7 +207,7 @@ static void first_to_expire_goes_first(codecs *all) {
     map_free(m);
 }
 
-static void expired_ones_go_before_all(codecs *all) {
+static void expired_ones_go_before_all(map_shared *all) {
     map *m = filled(all, 5000, 0);
     map_eviction how = {.order = MAP_EVICT_LEAST_USED, .now_ms = now_ms + 10000};
     CHECK(evict_round(m, &how) > 0);
@@ -210,8 +217,8 @@ static void expired_ones_go_before_all(codecs *all) {
 }
 
 int main(void) {
-    codecs all;
-    CHECK(codecs_init(&all, &mem_libc, 3));
+    map_shared all;
+    CHECK(map_shared_init(&all, &mem_libc, 3));
     all.count_uses = true;
     counts_stay_with_their_records(&all);
     unused_records_go_first(&all);
@@ -221,6 +228,6 @@ int main(void) {
     only_expiring_ones_go(&all, MAP_EVICT_FIRST_TO_EXPIRE);
     first_to_expire_goes_first(&all);
     expired_ones_go_before_all(&all);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map evict");
 }

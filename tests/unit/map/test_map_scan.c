@@ -27,7 +27,7 @@ static void put(map *m, bool staying, int i) {
     codec_value encoded;
     map_key_init(m, &k, key, make_key(key, staying, i));
     bool found = map_find(m, &k, &pos);
-    CHECK(codec_encode_new(m->codecs, value, 40 + (size_t)i % 100, &encoded));
+    CHECK(map_encode(m->shared, value, 40 + (size_t)i % 100, &encoded));
     CHECK(map_put(m, &k, found ? &pos : NULL, &encoded, EXPIRY_NONE, 1));
 }
 
@@ -107,8 +107,8 @@ static void random_records(map *m) {
 }
 
 int main(void) {
-    codecs all;
-    CHECK(codecs_init(&all, &plain, 3));
+    map_shared all;
+    CHECK(map_shared_init(&all, &plain, 3));
     map *m = map_new(&all, secret);
     CHECK(m != NULL);
     map_visit_random(m, 77, visit, NULL);
@@ -118,6 +118,6 @@ int main(void) {
     random_records(m);
     every_number_of_buckets(m);
     map_free(m);
-    codecs_free(&all);
+    map_shared_free(&all);
     return test_report("map scan");
 }

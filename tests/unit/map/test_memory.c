@@ -3,11 +3,13 @@
  * that is done with a map: what fails has changed nothing, what does not has done all, nothing
  * leaks.
  */
+#include "codec/codec_file.h"
 #include "codec/codec_train.h"
 #include "map/map_copy.h"
 #include "map/map_expire.h"
 #include "map/map_save.h"
 #include "../test.h"
+#include "group.h"
 
 #include <malloc.h>
 #include <string.h>
@@ -125,8 +127,9 @@ typedef struct expected {
 } expected;
 
 static struct {
-    codecs all;
+    map_shared all;
     map *m;
+    map_group group;
     expected model[KEYS];
     int64_t now_ms;
 } it;
@@ -162,7 +165,7 @@ static void put(int i, int version) {
     int64_t at_ms = version % 2 ? EXPIRY_NEVER : it.now_ms + 1000 * (1 + version % 900);
     map_key_init(it.m, &k, key, make_key(key, i));
     bool found = map_find(it.m, &k, &pos);
-    if (codec_encode_new(&it.all, value, make_value(value, version), &encoded) &&
+    if (map_encode(&it.all, value, make_value(value, version), &encoded) &&
         map_put(it.m, &k, found ? &pos : NULL, &encoded, expiry_code(at_ms, it.now_ms),
                 expiry_ticks(it.now_ms)))
         it.model[i] = (expected){true, version, at_ms};
@@ -217,40 +220,44 @@ static bool load_large(void *context, large **at) {
     larges *from = context;
     const large *l = *from->next++;
     uint8_t bytes[5000];
-    memcpy(bytes, &l->key_len, 4);
-    memcpy(bytes + 4, l->bytes, l->key_len + l->value_len);
-    return (*at = map_large_load(from->m, bytes, 4 + l->key_len + l->value_len)) != NULL;
+    CHECK(map_large_size(l) <= sizeof bytes);
+    map_large_save(l, bytes);
+    return (*at = map_large_load(from->m, bytes, map_large_size(l))) != NULL;
 }
 
 static bool load_bucket(map *to, uint32_t index) {
-    static uint8_t places[256] = {0, 1, 2};
+    static uint8_t codec_ids[256] = {0, 1, 2};
     static uint8_t bytes[1 << 20];
     large *kept[KEYS + 1] = {NULL};
     larges from = {to, kept};
     size_t n = map_bucket_save(it.m, index, bytes);
     map_each_large(it.m, index, gather_large, kept);
-    return map_bucket_load(to, index, bytes, n, places) == n &&
+    return map_bucket_load(to, index, bytes, n, codec_ids) == n &&
            map_each_large(to, index, load_large, &from);
 }
 
 /* The map gives way to what is loaded of its own bytes, if that succeeds. */
 static void save_and_load(void) {
-    map *loaded = map_new(&it.all, secret);
+    uint64_t head[MAP_HEAD];
+    map_save_head(it.m, head);
+    map *loaded = map_load_head(&it.all, head);
     if (!loaded) return;
     for (uint32_t i = 0; i < it.m->buckets; i++)
         if (!load_bucket(loaded, i)) {
             map_free(loaded);
             return;
         }
-    loaded->totals.key_bytes = it.m->totals.key_bytes;
-    loaded->totals.value_bytes = it.m->totals.value_bytes;
+    map_load_end(loaded, head);
+    map_leave(it.m);
     map_free(it.m);
     it.m = loaded;
+    map_join(it.m, &it.group);
 }
 
 static void step(int number) {
     int i = number * 37 % KEYS;
-    if (number == STEPS / 4 || number == STEPS / 2) it.all.current++;
+    if (number == STEPS / 4 || number == STEPS / 2)
+        codecs_use(&it.all.codecs, (uint8_t)(codecs_current_id(&it.all.codecs) + 1));
     switch (number % 20) {
     case 0:
         copy();
@@ -279,21 +286,24 @@ static bool run_scenario(codec *const learned[2], long n) {
     long before = live;
     memset(it.model, 0, sizeof it.model);
     it.now_ms = start_ms;
-    CHECK(codecs_init(&it.all, &failing, 1));
-    for (int i = 0; i < 2; i++) CHECK(codecs_add(&it.all, learned[i]) == (uint32_t)i + 1);
+    CHECK(map_shared_init(&it.all, &failing, 1));
+    for (int i = 0; i < 2; i++) CHECK(codecs_add(&it.all.codecs, learned[i]) == (uint32_t)i + 1);
     CHECK((it.m = map_new(&it.all, secret)) != NULL);
+    memset(&it.group, 0, sizeof it.group);
+    map_join(it.m, &it.group);
     left = n;
     for (int number = 0; number < STEPS; number++) {
         bool armed = left >= 0;
         step(number);
+        CHECK(group_follows(it.m));
         if (armed && left < 0) check_all(it.m);
     }
     bool failed = left == -1;
     left = -1;
     check_all(it.m);
     map_free(it.m);
-    it.all.place[1] = it.all.place[2] = NULL;
-    codecs_free(&it.all);
+    it.all.codecs.by_id[1] = it.all.codecs.by_id[2] = NULL; /* for the next run */
+    map_shared_free(&it.all);
     CHECK(live == before);
     return failed;
 }
@@ -303,9 +313,9 @@ int main(void) {
     codec *learned[2] = {train(), train()};
     test_loading(learned[0]);
     long n = 0;
-    for (left = 0; !codecs_init(&it.all, &failing, 1); left = ++n) continue;
+    for (left = 0; !map_shared_init(&it.all, &failing, 1); left = ++n) continue;
     left = -1;
-    codecs_free(&it.all);
+    map_shared_free(&it.all);
     n = 0;
     while (run_scenario(learned, n)) n++;
     CHECK(n > STEPS / 2); /* not a scenario that hardly allocates */

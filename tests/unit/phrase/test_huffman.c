@@ -1,26 +1,8 @@
-/* test_huffman.c: code lengths are complete, limited and as good as Huffman's own. */
+/* Code lengths are complete, limited and as good as Huffman's own. */
 #include "phrase/huffman.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../test.h"
 
 #define N_MAX 3000
-
-static uint64_t state = 88172645463325252u;
-static uint64_t rnd(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
-}
-
-#define CHECK(what)                                                                                \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, #what);                                      \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static int by_value(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -76,18 +58,17 @@ int main(void) {
     static uint64_t weight[N_MAX];
     static uint8_t lens[N_MAX];
     for (int round = 0; round < 300; round++) {
-        uint32_t n = 256 + (uint32_t)(rnd() % (N_MAX - 256));
-        unsigned shape = (unsigned)(rnd() % 3);
+        uint32_t n = 256 + (uint32_t)(test_random() % (N_MAX - 256));
+        unsigned shape = (unsigned)(test_random() % 3);
         for (uint32_t i = 0; i < n; i++)
-            weight[i] = shape == 0   ? 1 + rnd() % 1000
-                        : shape == 1 ? 1 + (rnd() >> (rnd() % 60 + 4))
+            weight[i] = shape == 0   ? 1 + test_random() % 1000
+                        : shape == 1 ? 1 + (test_random() >> (test_random() % 60 + 4))
                                      : 1000000 / (i + 1) + 1;
-        check(weight, n, 13 + (unsigned)(rnd() % 12), 7);
+        check(weight, n, 13 + (unsigned)(test_random() % 12), 7);
         if (shape != 1) check_cost(weight, n);
     }
     mem none = mem_libc;
     none.alloc = no_memory;
     CHECK(!huffman_lengths(&none, weight, 256, 20, 7, lens));
-    printf("huffman: ok\n");
-    return 0;
+    return test_report("huffman");
 }

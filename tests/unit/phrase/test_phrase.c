@@ -1,26 +1,12 @@
-/* test_phrase.c: everything comes back, nothing else is accepted, memory running out is survived.
- */
+/* Everything comes back, nothing else is accepted, memory running out is survived. */
 #include "phrase/phrase.h"
+#include "../test.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define CHECK(what)                                                                                \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, #what);                                      \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static uint64_t state = 88172645463325252u;
 static uint32_t rnd(uint32_t below) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)((state >> 32) * below >> 32);
+    return (uint32_t)((test_random() >> 32) * below >> 32);
 }
 
 /* ---- an allocator that counts, and fails when told to -------------------------------------- */
@@ -248,6 +234,5 @@ int main(void) {
     test_deterministic();
     test_out_of_memory();
     CHECK(live_blocks == 0);
-    printf("phrase: ok\n");
-    return 0;
+    return test_report("phrase");
 }

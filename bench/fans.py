@@ -14,7 +14,9 @@ import time
 import redis
 from pymemcache.client.base import Client as MemcachedClient
 
-from server import Client, Failed, Server
+import measure
+from load import progress
+from server import Failed, Memcached, Server
 
 PAGES = 2000
 LIKES = (2, 8)  # of a profile
@@ -56,7 +58,7 @@ class Redis:
         self.client.execute_command(self.write, key, row)
 
 
-def run(store, count):
+def job(store, count):
     """Seconds and pairs of the job, and a digest of all rows."""
     pairs, pages = 0, set()
     began = time.perf_counter()
@@ -74,45 +76,40 @@ def run(store, count):
     return {"seconds": seconds, "pairs": pairs, "per_second": pairs / seconds, "digest": digest.hexdigest()}
 
 
-def in_redis(options, prefix, transport):
-    with Server(options.redis_server, module=options.module, config={"unixsocket": "bench.sock"}) as server:
-        server.start()
-        where = {"unix_socket_path": os.path.join(server.dir, "bench.sock")} if transport == "Unix socket" \
-            else {"port": server.port}
-        with Client(server.port) as about:
-            before = int(about.info("memory")["used_memory"])
-            with redis.Redis(**where, single_connection_client=True) as client:
-                result = run(Redis(client, prefix), options.records)
-            if prefix:
-                about.call("CKV", "TRAIN")
-                about.call("CKV", "OPTIMIZE")
-            result["bytes"] = int(about.info("memory")["used_memory"]) - before
+def in_redis(options, prefix, unix):
+    with Server(options, unixsocket="bench.sock") as server:
+        where = {"unix_socket_path": os.path.join(server.dir, "bench.sock")} if unix else {"port": server.port}
+        before = measure.used_memory(server)
+        with redis.Redis(**where, single_connection_client=True) as client:
+            result = job(Redis(client, prefix), options.records)
+        if prefix:
+            measure.settle(server)
+        result["bytes"] = measure.used_memory(server) - before
         return result
 
 
-def in_memcached(options, memcached, transport):
-    """`memcached` starts a server, with a Unix socket at a path if it is given one."""
-    with memcached(transport == "Unix socket") as server:
+def in_memcached(options, unix):
+    with Memcached(options, unix) as server:
         client = MemcachedClient(server.address, no_delay=True)
-        result = run(client, options.records)
+        result = job(client, options.records)
         client.close()
-        stats = server.stats()
-        result["bytes"] = int(stats["bytes"]) + int(stats["hash_bytes"])
+        result["bytes"] = server.used()
         return result
 
 
-def compare(options, memcached, say):
+def run(options):
     """Rows of the comparison. The stores that keep rows must end up with the same ones."""
-    jobs = [("null", "", lambda: run(Nothing(), options.records)),
-            ("process", "", lambda: run(InProcess(), options.records))]
+    jobs = [("null", "", lambda: job(Nothing(), options.records)),
+            ("process", "", lambda: job(InProcess(), options.records))]
     for transport in ("TCP", "Unix socket"):
-        jobs += [("memcached", transport, lambda t=transport: in_memcached(options, memcached, t)),
-                 ("strings", transport, lambda t=transport: in_redis(options, "", t)),
-                 ("ckv", transport, lambda t=transport: in_redis(options, "C", t))]
+        unix = transport == "Unix socket"
+        jobs += [("memcached", transport, lambda unix=unix: in_memcached(options, unix)),
+                 ("strings", transport, lambda unix=unix: in_redis(options, "", unix)),
+                 ("ckv", transport, lambda unix=unix: in_redis(options, "C", unix))]
     rows = []
-    for store, transport, job in jobs:
-        say(store, transport)
-        rows.append({"store": store, "transport": transport, **job()})
+    for store, transport, measured in jobs:
+        progress.step(f"{store} {transport}")
+        rows.append({"store": store, "transport": transport, **measured()})
     if len({row["digest"] for row in rows if row["store"] != "null"}) != 1:
         raise Failed("the stores do not hold the same rows: " + json.dumps(rows))
     return rows

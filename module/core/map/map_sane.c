@@ -1,29 +1,7 @@
-/* map_walk.c: going over all records of a map, and checking it. */
+/* map_sane.c: every invariant of a map and its pages. */
 #include "map/map_inside.h"
-#include "base/siphash.h"
-#include "base/stem.h"
 
 #include <string.h>
-
-bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context) {
-    uint8_t bytes[MAP_KEY_ROOM];
-    size_t stem_len = 0, len;
-    uint32_t n;
-    page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
-    for (uint32_t i = 0; i < n; i++) {
-        page *p = pages[i];
-        for (uint32_t slot = 0; slot < p->slots; slot++) {
-            map_pos pos = {p, slot, i, bucket_index};
-            large *l = page_large(p, slot);
-            if (!l && !map_read_key(m, p, slot, bytes, &stem_len, &len)) continue;
-            if (page_is_head(page_tags(p)[slot])) continue;
-            if (!each(context, l ? l->bytes : bytes, l ? l->key_len : len, &pos)) return false;
-        }
-    }
-    return true;
-}
-
-/* ---- invariants ------------------------------------------------------------------------------ */
 
 typedef struct checking {
     map *m;
@@ -46,7 +24,7 @@ static bool check_record(void *context, const uint8_t *key, size_t key_len, cons
     c->found.key_bytes += key_len;
     c->found.value_bytes += len;
     c->found.large += l != NULL;
-    if (l) c->found.large_bytes += c->m->codecs->mem->usable(l);
+    if (l) c->found.large_bytes += c->m->shared->mem->usable(l);
     return c->sane;
 }
 
@@ -55,7 +33,7 @@ static bool pages_sane(map *m, uint32_t index, map_totals *found) {
     page **pages = bucket_pages(map_bucket(m, index), &n);
     for (uint32_t i = 0; i < n; i++) {
         if (!page_sane(pages[i], pages[i]->cap) || pages[i]->slots == 0) return false;
-        if (!m->codecs->place[pages[i]->codec]) return false;
+        if (!codecs_get(&m->shared->codecs, pages[i]->codec)) return false;
         found->pages++;
         found->page_bytes += pages[i]->cap;
     }

@@ -1,5 +1,5 @@
-/* commands.c: registers the commands of command_table.c. */
-#include "commands/commands.h"
+/* register.c: the commands of command_table.c, as the server wants to be told of them. */
+#include "commands/register.h"
 
 #include "ckv.h"
 #include "commands/command_table.h"
@@ -62,7 +62,7 @@ static bool categorize(RedisModuleCommand *c, const command_entry *e, bool own_c
     return RedisModule_SetCommandACLCategories(c, text) == REDISMODULE_OK;
 }
 
-int commands_register(RedisModuleCtx *ctx) {
+int register_commands(RedisModuleCtx *ctx) {
     bool own_category =
         RedisModule_AddACLCategory && RedisModule_AddACLCategory(ctx, CKV_NAME) == REDISMODULE_OK;
     for (const command_entry *e = command_table; e->name; e++) {

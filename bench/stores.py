@@ -1,0 +1,99 @@
+"""Stores side by side, driven by build/ckv-bench, which compares each value that it reads.
+
+A fresh server for each store and file. The module is loaded in every Redis server; what a server takes before it holds
+anything is taken off."""
+
+import os
+import random
+import struct
+import tempfile
+
+import measure
+from load import DEPTH, Data, bench, progress
+from server import Memcached, Server
+
+CACHE_STORES = ["strings", "strings-zlib", "strings-zstd", "hashes", "memcached", "ckv"]
+BUCKETS = [3, 4, 5, 6, 7]
+CLIENTS = [1, 8, 16, 32]
+# Hashes keep buckets of a thousand fields compact, as Instagram had them.
+HASHES = {"hash_max_listpack_entries": "1100", "hash_max_listpack_value": "65536"}
+LOAD = ["--pipeline", DEPTH]
+READ = ["--mode", "read", "--pipeline", DEPTH]
+
+
+def in_redis(options, name, store, data, load_args=(), keys=()):
+    """Bytes per record, rates, and the seconds to save and to load the file."""
+    with Server(options, **(HASHES if store == "hashes" else {})) as server:
+        return measure.life(name, server, options.records, store == "ckv",
+                            lambda server: bench(server, store, data, options.records, *LOAD, *load_args, *keys)["seconds"],
+                            lambda server: bench(server, store, data, options.records, *READ, *keys)["seconds"])
+
+
+def in_memcached(options, name, data, load_args):
+    progress.step(name)
+    with Memcached(options) as server:
+        before = {"used_memory": 0, "rss": server.rss()}
+        loaded = bench(server, "memcached", data, options.records, *LOAD, *load_args)
+        read = bench(server, "memcached", data, options.records, *READ)
+        after = {"used_memory": server.used(), "rss": server.rss()}
+        return {"bytes": measure.per_record(before, after, options.records), "load_per_second": loaded["per_second"],
+                "read_per_second": read["per_second"]}
+
+
+def cache(options):
+    rows = []
+    for data in map(Data, options.data):
+        for store in CACHE_STORES:
+            args = [] if store == "hashes" else ["--ttl", 86400]
+            name = f"{data.name}: {store}"
+            result = (in_memcached(options, name, data, args) if store == "memcached"
+                      else in_redis(options, name, store, data, args))
+            rows.append({"data": os.path.splitext(data.name)[0], "store": store, **result})
+    return rows
+
+
+def uuid(options):
+    rows = []
+    data = Data(next((path for path in options.data if os.path.basename(path) == "tweets.txt"), options.data[0]))
+    for store, bucket in [("strings", None)] + [("hashes", n) for n in BUCKETS] + [("ckv", None)]:
+        keys = ["--keys", "uuid"] + (["--bucket", bucket] if bucket else [])
+        rows.append({"store": store, "bucket": bucket, **in_redis(options, f"{store} {bucket or ''}", store, data, keys=keys)})
+    return rows
+
+
+def packed(value):
+    """MessagePack of what the objects here are made of: texts, small numbers and a map."""
+    if isinstance(value, int):
+        return struct.pack(">Bi", 0xd2, value)
+    if isinstance(value, str):
+        text = value.encode()
+        return struct.pack(">BB", 0xd9, len(text)) + text
+    return struct.pack(">BH", 0xde, len(value)) + b"".join(packed(k) + packed(v) for k, v in value.items())
+
+
+def write_objects(f, count):
+    rng = random.Random(7)
+    for _ in range(count):
+        value = packed({f"field_{i}": rng.randrange(100_000) if i % 2 else f"text {rng.randrange(1000)}"
+                        for i in range(200)})
+        f.write(struct.pack("<I", len(value)) + value)
+    f.flush()
+
+
+def latency(options):
+    """Each object is stored once beforehand, so that memory is taken and dictionaries are learned."""
+    rows = []
+    with tempfile.NamedTemporaryFile(suffix=".u32le") as f:
+        write_objects(f, 2000)
+        data = Data(f.name)
+        for clients in CLIENTS:
+            for store in ("strings", "memcached", "ckv"):
+                progress.step(f"{clients} clients: {store}")
+                with Memcached(options) if store == "memcached" else Server(options) as server:
+                    bench(server, store, data, options.records, "--pipeline", 20)
+                    if store == "ckv":
+                        measure.settle(server)
+                    timed = bench(server, store, data, options.records, "--threads", clients, "--clients", clients)
+                rows.append({"clients": clients, "store": store, "per_second": timed["per_second"],
+                             "us": timed["pipeline_us"]})
+    return rows

@@ -1,0 +1,25 @@
+/* reencode.h: bringing every page to the current codec, bucket by bucket between commands. */
+#ifndef CKV_REENCODE_H
+#define CKV_REENCODE_H
+
+#include "ckv.h"
+
+/* Once, at load. */
+void reencode_init(void);
+
+/* Starts, from the first page: after a training, and when a file has been loaded. */
+void reencode_start(void);
+
+/* Goes on until `deadline_us` (monotonic). */
+void reencode_step(uint64_t deadline_us);
+
+bool reencode_running(void);
+/* Pages that are still to be looked at, about. */
+uint64_t reencode_pages_ahead(void);
+
+/* CKV OPTIMIZE: starts, and the client is answered when it is done. */
+int reencode_now(RedisModuleCtx *ctx);
+/* Whether a client waits. */
+bool reencode_awaited(void);
+
+#endif

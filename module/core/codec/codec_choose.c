@@ -1,0 +1,82 @@
+/*
+ * codec_choose.c: who chooses how a value is encoded.
+ *
+ *      up to CODEC_PHRASE_MAX bytes   phrases, of the dictionary for its length; where the training
+ *                                     found that it pays for that length, zstd if that is less
+ *      up to CODEC_ZSTD_MAX           zstd
+ *      more                           as it is: nobody is to wait for its compression
+ *
+ * and as it is whenever the result would not be smaller.
+ */
+#include "codec/codec_inside.h"
+
+#include <zstd.h>
+
+/* Without a dictionary zstd finds nothing in less than this. Bytes. */
+#define ZSTD_PLAIN_MIN 512
+
+static unsigned size_class(size_t n) {
+    return 63u - (unsigned)__builtin_clzll(n);
+}
+
+static bool worth_zstd(const codec *c, size_t n) {
+    if (n > CODEC_ZSTD_MAX) return false;
+    return n > CODEC_PHRASE_MAX || c->zstd_classes >> size_class(n) & 1 ||
+           (!c->values && n >= ZSTD_PLAIN_MIN);
+}
+
+/* Writes [escape][kind][frame without magic] into `dst`; CODEC_NO_ROOM if it takes over `cap`. */
+static size_t encode_zstd(const codec *c, codec_workspace *w, int level, const void *src, size_t n,
+                          uint8_t *dst, size_t cap) {
+    size_t bound = ZSTD_compressBound(n);
+    uint8_t *frame = workspace_reserve(w, &w->frame, bound);
+    if (!frame) return CODEC_NO_ROOM;
+    ZSTD_CCtx_reset(w->zstd_write, ZSTD_reset_session_and_parameters);
+    ZSTD_CCtx_setParameter(w->zstd_write, ZSTD_c_compressionLevel, level);
+    ZSTD_CCtx_setParameter(w->zstd_write, ZSTD_c_dictIDFlag, 0);
+    if (c->zstd_write) ZSTD_CCtx_refCDict(w->zstd_write, c->zstd_write);
+    size_t len = ZSTD_compress2(w->zstd_write, frame, bound, src, n);
+    if (ZSTD_isError(len) || len - ZSTD_MAGIC_LEN + PREFIX > cap) return CODEC_NO_ROOM;
+    dst[0] = ESCAPE_KIND;
+    dst[1] = c->zstd_write ? ZSTD_DICT : ZSTD_PLAIN;
+    memcpy(dst + PREFIX, frame + ZSTD_MAGIC_LEN, len - ZSTD_MAGIC_LEN);
+    return len - ZSTD_MAGIC_LEN + PREFIX;
+}
+
+/* Writes phrase codes, with their prefix if the value is a long one; CODEC_NO_ROOM if they take
+ * more than the value itself. `dst` has n + 1 bytes. */
+static size_t encode_phrases(const codec *c, const void *value, size_t n, uint8_t *dst) {
+    if (n < CODEC_LONG || !c->long_values) return phrase_encode(c->values, value, n, dst, n);
+    dst[0] = ESCAPE_KIND;
+    dst[1] = PHRASE_LONG;
+    size_t len = phrase_encode(c->long_values, value, n, dst + PREFIX, n - PREFIX);
+    return len == PHRASE_NO_ROOM ? CODEC_NO_ROOM : len + PREFIX;
+}
+
+bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, int zstd_level,
+                        const void *value, size_t n, codec_value *out) {
+    uint8_t *dst = workspace_reserve(w, room, n + 1);
+    if (!dst) return false;
+    size_t best = CODEC_NO_ROOM;
+    if (n == 0)
+        best = 0;
+    else if (c->values && n <= CODEC_PHRASE_MAX)
+        best = encode_phrases(c, value, n, dst);
+    if (n > 0 && worth_zstd(c, n)) {
+        size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
+        size_t zstd = encode_zstd(c, w, zstd_level, value, n, dst, limit);
+        if (zstd != CODEC_NO_ROOM) best = zstd;
+    }
+    if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
+    *out = (codec_value){dst, best, n};
+    return true;
+}
+
+bool codec_is_giant(const void *src, size_t n) {
+    return n > CODEC_ZSTD_MAX + 1 && *(const uint8_t *)src == ESCAPE_RAW;
+}
+
+double codec_expected_len(const codec *c, size_t n) {
+    const phrase_dict *dict = n >= CODEC_LONG && c->long_values ? c->long_values : c->values;
+    return dict ? (double)n * phrase_expected_ratio(dict) : (double)n;
+}

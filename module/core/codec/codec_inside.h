@@ -1,0 +1,24 @@
+/* codec_inside.h: what the files of codec share: the first bytes of an encoding, see codec.h. */
+#ifndef CKV_CODEC_INSIDE_H
+#define CKV_CODEC_INSIDE_H
+
+#include "codec/codec.h"
+
+#include <string.h>
+
+#define ESCAPE_RAW     0xff
+#define ESCAPE_KIND    0xfe
+#define ZSTD_PLAIN     0 /* kinds */
+#define ZSTD_DICT      1
+#define PHRASE_LONG    2
+#define PREFIX         2 /* escape and kind, bytes */
+#define ZSTD_MAGIC_LEN 4
+
+static inline size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
+    if (n + 1 > cap) return CODEC_NO_ROOM;
+    dst[0] = ESCAPE_RAW;
+    memcpy(dst + 1, src, n);
+    return n + 1;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* codecs.c: the table of codecs. See codecs.h. */
+#include "codec/codecs.h"
+
+/* What was written lately fades by half every time this much has been written. Bytes. */
+#define DRIFT_WINDOW (2.0 * (1 << 20))
+/* What is written compresses worse than the codec's own figure by this: it was not made for it. */
+#define DRIFTED 1.1
+/* But so much has been written since it came into use that the next one will tell more: at least
+ * this many bytes, and at least 1 in this of the data. */
+#define DRIFT_WRITTEN  (8u << 20)
+#define DRIFT_SHARE(n) ((n) / 4)
+
+static codec raw_codec;
+
+void codecs_init(codecs *all, const mem *m, int zstd_level) {
+    *all = (codecs){.mem = m, .zstd_level = zstd_level};
+    all->by_id[CODEC_RAW] = &raw_codec;
+}
+
+void codecs_free(codecs *all) {
+    for (uint32_t id = 1; id < CODECS_MAX; id++)
+        if (all->by_id[id]) codec_free(all->mem, all->by_id[id]);
+}
+
+void codecs_clear(codecs *all) {
+    codecs_free(all);
+    codecs_init(all, all->mem, all->zstd_level);
+}
+
+void codecs_set_zstd_level(codecs *all, int zstd_level) {
+    all->zstd_level = zstd_level;
+}
+
+uint32_t codecs_add(codecs *all, codec *c) {
+    for (uint32_t id = 1; id < CODECS_MAX; id++) {
+        if (all->by_id[id]) continue;
+        all->by_id[id] = c;
+        return id;
+    }
+    return CODECS_MAX;
+}
+
+void codecs_remove(codecs *all, uint8_t id) {
+    codec_free(all->mem, all->by_id[id]);
+    all->by_id[id] = NULL;
+}
+
+void codecs_use(codecs *all, uint8_t id) {
+    all->current = id;
+    all->recent_encoded = all->recent_expected = 0;
+    all->written_bytes = 0;
+}
+
+uint32_t codecs_count(const codecs *all) {
+    uint32_t count = 0;
+    for (uint32_t id = 1; id < CODECS_MAX; id++) count += all->by_id[id] != NULL;
+    return count;
+}
+
+size_t codecs_bytes(const codecs *all) {
+    size_t bytes = 0;
+    for (uint32_t id = 1; id < CODECS_MAX; id++)
+        if (all->by_id[id]) bytes += all->by_id[id]->bytes;
+    return bytes;
+}
+
+bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
+                   codec_value *out) {
+    return codec_encode_value(codecs_current(all), w, &w->written, all->zstd_level, value, n, out);
+}
+
+bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
+                         codec_value *out) {
+    return codec_encode_value(codecs_current(all), w, &w->moved, all->zstd_level, value, n, out);
+}
+
+void codecs_note_written(codecs *all, const codec_value *value) {
+    all->written_bytes += value->raw_len;
+    all->recent_encoded += (double)value->len;
+    all->recent_expected += codec_expected_len(codecs_current(all), value->raw_len);
+    if (all->recent_expected >= DRIFT_WINDOW) {
+        all->recent_encoded /= 2;
+        all->recent_expected /= 2;
+    }
+}
+
+uint64_t codecs_written_bytes(const codecs *all) {
+    return all->written_bytes;
+}
+
+bool codecs_drifted(const codecs *all) {
+    uint64_t data_bytes = codecs_current(all)->data_bytes;
+    if (all->current == CODEC_RAW || all->written_bytes < DRIFT_WRITTEN ||
+        all->written_bytes < DRIFT_SHARE(data_bytes))
+        return false;
+    return all->recent_encoded > all->recent_expected * DRIFTED;
+}

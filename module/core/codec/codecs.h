@@ -1,0 +1,70 @@
+/*
+ * codecs.h: the table of codecs: which there are, and which of them new values are written with.
+ *
+ * Pages and large records name a codec by its id in the table; id 0 is the codec that knows nothing
+ * and stores everything as it is. Threads that only encode or decode need a `const codecs`, which
+ * must not change meanwhile, and a workspace each.
+ */
+#ifndef CKV_CODECS_H
+#define CKV_CODECS_H
+
+#include "codec/codec.h"
+
+#define CODEC_RAW  0   /* id of the codec that knows nothing */
+#define CODECS_MAX 255 /* ids; a page has one byte for them */
+
+typedef struct codecs {
+    const mem *mem;
+    codec *by_id[CODECS_MAX];
+    uint8_t current;
+    int zstd_level;
+    /* Of the values written lately, fading: what they came to, and what was expected. */
+    double recent_encoded, recent_expected;
+    uint64_t written_bytes; /* raw, since the current codec came into use */
+} codecs;
+
+void codecs_init(codecs *all, const mem *m, int zstd_level);
+void codecs_free(codecs *all);
+/* Of an empty store: frees everything that has been learned. */
+void codecs_clear(codecs *all);
+void codecs_set_zstd_level(codecs *all, int zstd_level);
+
+/* Adds a codec, which the table owns then, and returns its id; CODECS_MAX if all are taken. */
+uint32_t codecs_add(codecs *all, codec *c);
+/* Frees a codec that no page names any more and that is not the current one. */
+void codecs_remove(codecs *all, uint8_t id);
+/* From now on new values are written with this one; what has drifted is counted anew. */
+void codecs_use(codecs *all, uint8_t id);
+
+/* NULL: there is none of that id. */
+static inline const codec *codecs_get(const codecs *all, uint8_t id) {
+    return id < CODECS_MAX ? all->by_id[id] : NULL;
+}
+static inline uint8_t codecs_current_id(const codecs *all) {
+    return all->current;
+}
+static inline const codec *codecs_current(const codecs *all) {
+    return all->by_id[all->current];
+}
+
+/* How many have been learned, and the memory of all their dictionaries and tables, bytes. */
+uint32_t codecs_count(const codecs *all);
+size_t codecs_bytes(const codecs *all);
+
+/* Encodes a value with the current codec. The bytes are the workspace's, good until the next new
+ * value, whatever is decoded or moved meanwhile. False: out of memory. */
+bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
+                   codec_value *out);
+/* The same for a value that is stored already and only changes its codec. */
+bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
+                         codec_value *out);
+
+/* Takes note of a new value, encoded with the current codec. */
+void codecs_note_written(codecs *all, const codec_value *value);
+/* Raw bytes of the values noted since the current codec came into use. */
+uint64_t codecs_written_bytes(const codecs *all);
+/* Whether what is written compresses worse than the current codec promised: it was not made for it.
+ */
+bool codecs_drifted(const codecs *all);
+
+#endif

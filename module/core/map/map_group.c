@@ -1,0 +1,31 @@
+/* map_group.c: what several maps hold together. See map.h. */
+#include "map/map_inside.h"
+
+/* Adds how much `now` is more than `before`, less than nothing as well. */
+static void add(map_group *g, const map_size *now, const map_size *before) {
+    g->buckets += (uint64_t)now->buckets - before->buckets;
+    const uint64_t *to = (const uint64_t *)&now->totals, *from = (const uint64_t *)&before->totals;
+    uint64_t *sum = (uint64_t *)&g->totals;
+    for (size_t i = 0; i < sizeof g->totals / sizeof *sum; i++) sum[i] += to[i] - from[i];
+}
+
+void map_tell_group(const map *m, const map_size *before) {
+    map_size now = map_size_now(m);
+    if (m->group) add(m->group, &now, before);
+}
+
+void map_join(map *m, map_group *group) {
+    const map_size nothing = {0};
+    m->group = group;
+    group->maps++;
+    map_tell_group(m, &nothing);
+}
+
+void map_leave(map *m) {
+    if (!m->group) return;
+    map_size now = map_size_now(m);
+    const map_size nothing = {0};
+    add(m->group, &nothing, &now);
+    m->group->maps--;
+    m->group = NULL;
+}

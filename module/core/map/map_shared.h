@@ -1,0 +1,34 @@
+/*
+ * map_shared.h: what all maps of a server share: where memory comes from, the codecs, room to
+ * encode and decode in, and how pages are made.
+ *
+ * It belongs to one thread, as the maps do. Other threads that encode use its codecs, with a
+ * workspace of their own.
+ */
+#ifndef CKV_MAP_SHARED_H
+#define CKV_MAP_SHARED_H
+
+#include "codec/codecs.h"
+
+typedef struct map_shared {
+    const mem *mem;
+    codecs codecs;
+    codec_workspace work;
+    bool count_uses; /* new pages have use counts, for map_evict.h */
+} map_shared;
+
+/* False: out of memory. */
+bool map_shared_init(map_shared *s, const mem *m, int zstd_level);
+/* When there are no maps any more. */
+void map_shared_free(map_shared *s);
+
+/* Gives back the room that giant values took. */
+void map_shared_trim(map_shared *s);
+/* Of an empty store: frees everything that has been learned and kept for work to come. */
+void map_shared_clear(map_shared *s);
+
+/* Encodes a new value, of which the codecs take note. The bytes are good until the next new value.
+ * False: out of memory. */
+bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out);
+
+#endif

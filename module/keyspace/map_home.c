@@ -1,0 +1,46 @@
+/* map_home.c: the Redis key that a map is the value of. See map_home.h. */
+#include "keyspace/map_home.h"
+
+#include "keyspace/places.h"
+
+/* Opened for writing even to read: a miss in reading would announce the map's own key. */
+static RedisModuleKey *open_home(RedisModuleCtx *ctx, uint32_t place) {
+    RedisModuleString *name = places_name(place);
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    RedisModule_FreeString(ctx, name);
+    return key;
+}
+
+map_home_holds map_home_look(RedisModuleCtx *ctx, int db, uint32_t place, keyed_map **s) {
+    RedisModuleKey *key = open_home(ctx, place);
+    int type = RedisModule_KeyType(key);
+    *s = NULL;
+    if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(key) == ckv.type) {
+        *s = RedisModule_ModuleTypeGetValue(key);
+        maps_list(*s, db, place);
+    }
+    RedisModule_CloseKey(key);
+    return *s ? HOME_MAP : type == REDISMODULE_KEYTYPE_EMPTY ? HOME_EMPTY : HOME_OTHER;
+}
+
+keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
+    keyed_map *s = maps_at(db, place);
+    if (s) return s;
+    RedisModuleKey *key = open_home(ctx, place);
+    map *m = NULL;
+    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
+    if (m) {
+        s = maps_wrap(m);
+        RedisModule_ModuleTypeSetValue(key, ckv.type, s);
+        maps_list(s, db, place);
+    }
+    RedisModule_CloseKey(key);
+    return s;
+}
+
+void map_home_drop_if_empty(RedisModuleCtx *ctx, const keyed_map *s) {
+    if (s->m->totals.records > 0) return;
+    RedisModuleKey *key = open_home(ctx, s->place);
+    RedisModule_DeleteKey(key);
+    RedisModule_CloseKey(key);
+}

@@ -1,0 +1,118 @@
+/* maxmemory.c: the limits of memory. See maxmemory.h. */
+#include "keyspace/maxmemory.h"
+
+#include "keyspace/maps.h"
+#include "server/child.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* What is kept free is at most so many bytes, and as if the limit were at least this. */
+#define FREE_MOST   (64.0 * (1 << 20))
+#define LIMIT_LEAST (32.0 * (1 << 20))
+/* What the records take is added up again when this share of the limit has been written. */
+#define REMEASURE(limit) ((uint64_t)(limit) / 2048)
+
+static maxmemory_settings settings;
+static uint8_t uses_of_write;
+static bool refuses;
+static uint64_t records_bytes, unmeasured, written;
+
+/* ---- how full memory is ---------------------------------------------------------------------- */
+
+uint64_t maxmemory_records_used(void) {
+    maps_sum sum = maps_add_up(-1);
+    unmeasured = 0;
+    records_bytes =
+        sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
+    return records_bytes;
+}
+
+void maxmemory_note_written(size_t bytes) {
+    unmeasured += bytes;
+    written += bytes;
+}
+
+uint64_t maxmemory_written(void) {
+    return written;
+}
+
+/* Bytes of memory that the server counts against maxmemory. */
+static double server_used(void) {
+    return (double)RedisModule_GetUsedMemoryRatio() * (double)settings.server_limit;
+}
+
+static double records_used(void) {
+    if (unmeasured > REMEASURE(ckv.config.maxmemory)) maxmemory_records_used();
+    return (double)records_bytes;
+}
+
+static double excess_of(double used, double limit, double free_share, size_t reserved) {
+    double kept_free = fmin(free_share * fmax(limit, LIMIT_LEAST), FREE_MOST);
+    return used + (double)reserved + kept_free - limit;
+}
+
+double maxmemory_own_excess(double free_share, size_t reserved) {
+    double own = (double)ckv.config.maxmemory;
+    return own > 0 ? excess_of(records_used(), own, free_share, reserved) : -DBL_MAX;
+}
+
+double maxmemory_excess(double free_share, size_t reserved) {
+    double server = (double)settings.server_limit, own = maxmemory_own_excess(free_share, reserved);
+    if (server == 0) return own;
+    return fmax(own, excess_of(server_used(), server, free_share, reserved));
+}
+
+void maxmemory_decide(void) {
+    double own = (double)ckv.config.maxmemory;
+    refuses = !settings.evicts && own > 0 && records_used() > own;
+}
+
+bool maxmemory_refuses(void) {
+    return refuses;
+}
+
+/* ---- policy ---------------------------------------------------------------------------------- */
+
+bool maxmemory_counts_uses(void) {
+    return ckv.shared.count_uses && !child_at_work();
+}
+
+uint8_t maxmemory_uses_of_write(void) {
+    return ckv.shared.count_uses ? uses_of_write : 0;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t len = strlen(text), end_len = strlen(end);
+    return len >= end_len && !strcmp(text + len - end_len, end);
+}
+
+/* Newer servers have policies of their own; all are "volatile-" or "allkeys-" and what goes first.
+ * What we do not know is taken for a kind of LRU. */
+static void set_policy(const char *policy) {
+    settings.evicts = strcmp(policy, "noeviction") != 0;
+    settings.expiring_only = !strncmp(policy, "volatile-", 9);
+    settings.order = ends_with(policy, "-random") ? MAP_EVICT_RANDOM
+                     : ends_with(policy, "-ttl")  ? MAP_EVICT_FIRST_TO_EXPIRE
+                                                  : MAP_EVICT_LEAST_USED;
+    uses_of_write = ends_with(policy, "-lfu") ? 0 : 1;
+}
+
+void maxmemory_configure(RedisModuleCtx *ctx) {
+    RedisModuleServerInfoData *memory = RedisModule_GetServerInfo(ctx, "memory");
+    int error;
+    settings.server_limit = RedisModule_ServerInfoGetFieldUnsigned(memory, "maxmemory", &error);
+    const char *policy = RedisModule_ServerInfoGetFieldC(memory, "maxmemory_policy");
+    set_policy(policy ? policy : "noeviction");
+    RedisModule_FreeServerInfo(ctx, memory);
+
+    settings.limited = settings.server_limit > 0 || ckv.config.maxmemory > 0;
+    ckv.shared.count_uses =
+        settings.limited && settings.evicts && settings.order == MAP_EVICT_LEAST_USED;
+    refuses = false;
+}
+
+const maxmemory_settings *maxmemory_now(void) {
+    return &settings;
+}

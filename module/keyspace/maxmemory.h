@@ -1,0 +1,50 @@
+/*
+ * maxmemory.h: the limits of memory, how near they are, and what the policy says of records.
+ *
+ * There are two: the server's `maxmemory`, and `ckv.maxmemory` for what ckv's records take alone. A
+ * write is refused here when the second is reached and nothing may go; the server itself refuses by
+ * the first. Who makes room before that: background/evict.h.
+ */
+#ifndef CKV_MAXMEMORY_H
+#define CKV_MAXMEMORY_H
+
+#include "ckv.h"
+#include "core/map/map_evict.h"
+
+/* What the settings say. */
+typedef struct maxmemory_settings {
+    uint64_t server_limit; /* bytes; 0: none. The other one is ckv.config.maxmemory */
+    bool limited;          /* there is one of the two */
+    bool evicts;           /* the policy is other than noeviction */
+    bool expiring_only;    /* it is volatile-* */
+    map_evict_order order;
+} maxmemory_settings;
+
+/* Reads the settings: at the start, and when one of them has changed. */
+void maxmemory_configure(RedisModuleCtx *ctx);
+const maxmemory_settings *maxmemory_now(void);
+
+/* Bytes to free so that a share of each limit stays free beside what is reserved: of the limit that
+ * is exceeded by more; negative: there is room. */
+double maxmemory_excess(double free_share, size_t reserved);
+/* The same of ckv.maxmemory alone. */
+double maxmemory_own_excess(double free_share, size_t reserved);
+
+/* Bytes that the records and what was learned of them take. */
+uint64_t maxmemory_records_used(void);
+
+/* Whether what a command stores must be refused: ckv.maxmemory is reached and nothing may go. It is
+ * decided at the start of a command, which must do all that it does, or nothing. */
+bool maxmemory_refuses(void);
+void maxmemory_decide(void);
+
+/* Bytes have been stored; and how many, since the start. */
+void maxmemory_note_written(size_t bytes);
+uint64_t maxmemory_written(void);
+
+/* Whether uses of records are to be counted, for eviction. */
+bool maxmemory_counts_uses(void);
+/* The uses that writing a record counts as. */
+uint8_t maxmemory_uses_of_write(void);
+
+#endif

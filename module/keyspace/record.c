@@ -1,0 +1,165 @@
+/* record.c: changing one record. See record.h. */
+#include "keyspace/record.h"
+
+#include "keyspace/map_home.h"
+#include "keyspace/maxmemory.h"
+#include "keyspace/replicate.h"
+#include "server/reply.h"
+#include "server/role.h"
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+void record_init_key(record *r) {
+    map_key_init(r->in->m, &r->key, r->key.key, r->key.len);
+    r->secret = r->in->m->secret[0];
+}
+
+const uint8_t *record_value(record *r, size_t *len) {
+    const uint8_t *value = map_value(r->in->m, &r->pos, len);
+    if (!value) RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
+    return value;
+}
+
+bool record_reply_value(record *r) {
+    if (!r->found) {
+        RedisModule_ReplyWithNull(r->ctx);
+        return true;
+    }
+    size_t len;
+    const uint8_t *value = record_value(r, &len);
+    if (value) RedisModule_ReplyWithStringBuffer(r->ctx, (const char *)value, len);
+    return value != NULL;
+}
+
+bool record_copy_value(record *r, RedisModuleString **old) {
+    size_t len;
+    *old = NULL;
+    if (!r->found) return true;
+    const uint8_t *value = record_value(r, &len);
+    if (value) *old = RedisModule_CreateString(r->ctx, (const char *)value, len);
+    return value != NULL;
+}
+
+int record_reply_copy(record *r, RedisModuleString *old) {
+    if (!old) return RedisModule_ReplyWithNull(r->ctx);
+    RedisModule_ReplyWithString(r->ctx, old);
+    RedisModule_FreeString(r->ctx, old);
+    return REDISMODULE_OK;
+}
+
+void record_note_read(record *r) {
+    if (r->found) {
+        ckv.stats.hits++;
+        if (maxmemory_counts_uses()) map_note_use(r->in->m, &r->pos);
+        return;
+    }
+    ckv.stats.misses++;
+    record_notify(r, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
+}
+
+/* ---- changing -------------------------------------------------------------------------------- */
+
+static bool reply_out_of_memory(const record *r) {
+    RedisModule_ReplyWithError(r->ctx, ERROR_MEMORY);
+    return false;
+}
+
+/* The map of the key that was looked up, made if there is none. NULL: out of memory. */
+static map *map_for_writing(record *r) {
+    if (r->in) return r->in->m;
+    r->in = map_home_make(r->ctx, r->db, r->place);
+    if (!r->in) return NULL;
+    record_init_key(r);
+    return r->in->m;
+}
+
+static bool put_code(record *r, const codec_value *value, uint16_t code) {
+    if (maxmemory_refuses() && !role_repeats(r->ctx)) {
+        RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
+        return false;
+    }
+    map *m = map_for_writing(r);
+    r->key.uses = maxmemory_uses_of_write();
+    maxmemory_note_written(value->len);
+    const map_pos *pos = r->there ? &r->pos : NULL;
+    if (!m || !map_put(m, &r->key, pos, value, code, expiry_ticks(r->now_ms)))
+        return reply_out_of_memory(r);
+    RedisModule_SignalModifiedKey(r->ctx, r->name);
+    if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
+    return true;
+}
+
+bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms) {
+    return put_code(r, value, expiry_code(at_ms, r->now_ms));
+}
+
+bool record_put_encoded_keeping_expiry(record *r, const codec_value *value) {
+    uint16_t code =
+        r->found ? map_expiry_code(&r->pos, expiry_ticks(r->now_ms)) : (uint16_t)EXPIRY_NONE;
+    return put_code(r, value, code);
+}
+
+bool record_put(record *r, const void *value, size_t len, int64_t at_ms) {
+    codec_value encoded;
+    return map_encode(&ckv.shared, value, len, &encoded) ? record_put_encoded(r, &encoded, at_ms)
+                                                         : reply_out_of_memory(r);
+}
+
+bool record_put_keeping_expiry(record *r, const void *value, size_t len) {
+    codec_value encoded;
+    return map_encode(&ckv.shared, value, len, &encoded)
+               ? record_put_encoded_keeping_expiry(r, &encoded)
+               : reply_out_of_memory(r);
+}
+
+static bool set_expiry(record *r, int64_t at_ms) {
+    if (!map_set_expiry(r->in->m, &r->key, &r->pos, expiry_code(at_ms, r->now_ms),
+                        expiry_ticks(r->now_ms)))
+        return reply_out_of_memory(r);
+    RedisModule_SignalModifiedKey(r->ctx, r->name);
+    return true;
+}
+
+bool record_expire(record *r, int64_t at_ms) {
+    if (at_ms <= r->now_ms && role_may_expire(r->ctx)) {
+        record_delete_by_command(r);
+        return true;
+    }
+    if (!set_expiry(r, at_ms)) return false;
+    replicate_expiry(r->ctx, r->name, at_ms);
+    record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    return true;
+}
+
+bool record_persist(record *r) {
+    if (map_expiry_ms(&r->pos) == EXPIRY_NEVER) return true;
+    if (!set_expiry(r, EXPIRY_NEVER)) return false;
+    replicate_persist(r->ctx, r->name);
+    record_notify(r, REDISMODULE_NOTIFY_GENERIC, "persist");
+    return true;
+}
+
+void record_delete(record *r) {
+    map_delete(r->in->m, &r->key, &r->pos, expiry_ticks(r->now_ms));
+    r->there = r->found = false;
+    RedisModule_SignalModifiedKey(r->ctx, r->name);
+    map_home_drop_if_empty(r->ctx, r->in);
+    r->in = maps_at(r->db, r->place);
+}
+
+void record_delete_by_command(record *r) {
+    record_delete(r);
+    replicate_delete(r->ctx, &r->name, 1);
+    record_notify(r, REDISMODULE_NOTIFY_GENERIC, "del");
+}
+
+void record_expired(record *r) {
+    record_delete(r);
+    ckv.stats.expired++;
+    replicate_delete(r->ctx, &r->name, 1);
+    record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
+}
+
+void record_notify(const record *r, int type, const char *event) {
+    RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
+}

@@ -1,0 +1,71 @@
+/*
+ * record.h: one record that was looked up (lookup.h): reading and changing it.
+ *
+ * WATCH and tracking are told of a change here; replicas and the AOF are told by whoever asked for
+ * it (replicate.h), except where it says so.
+ */
+#ifndef CKV_RECORD_H
+#define CKV_RECORD_H
+
+#include "keyspace/maps.h"
+
+/* A user's key and, once it has been looked up, its record. */
+typedef struct record {
+    RedisModuleCtx *ctx;
+    RedisModuleString *name; /* the user's key */
+    int db;
+    uint32_t place; /* of its map */
+    keyed_map *in;  /* its map; NULL: there is none yet */
+    map_key key;
+    uint64_t secret; /* of the map that the key was made ready for */
+    map_pos pos;
+    int64_t now_ms;
+    bool there; /* pos is where a record lies, which may have expired */
+    bool found; /* and it has not */
+} record;
+
+/* Makes the key ready for the map that it is in. */
+void record_init_key(record *r);
+
+/* The value of a record that was found; replies an error and returns NULL if it is damaged. */
+const uint8_t *record_value(record *r, size_t *len);
+
+/* Replies the value, or null if there is none. False: it is damaged, and that is the reply. */
+bool record_reply_value(record *r);
+
+/* The value that there is before a change, to be replied after it: *old becomes a copy, NULL if
+ * there is none. False: it is damaged, and that is the reply. */
+bool record_copy_value(record *r, RedisModuleString **old);
+/* Replies it, or null. */
+int record_reply_copy(record *r, RedisModuleString *old);
+
+/* Counts a read, for INFO and for eviction, and tells of a miss. */
+void record_note_read(record *r);
+
+/* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. False: out of memory or over a
+ * limit, nothing changed, and the error is replied. */
+bool record_put(record *r, const void *value, size_t len, int64_t at_ms);
+/* The same with the expiry that it has, none if it is new. */
+bool record_put_keeping_expiry(record *r, const void *value, size_t len);
+/* The same with a value that is encoded already. */
+bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms);
+bool record_put_encoded_keeping_expiry(record *r, const codec_value *value);
+
+/* Sets the expiry as a command does it: announced and replicated; a time that has passed deletes
+ * the record, except where this server follows another, and that comes as a command of its own.
+ * False: the error is replied. */
+bool record_expire(record *r, int64_t at_ms);
+/* Removes the expiry, if there is one; announced and replicated. False: the error is replied. */
+bool record_persist(record *r);
+
+/* Deletes a record that is stored, expired or not; a map without records goes as well. */
+void record_delete(record *r);
+/* The same as a command does it, announced and replicated. */
+void record_delete_by_command(record *r);
+/* Deletes one that has expired; announced, replicated and counted. */
+void record_expired(record *r);
+
+/* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
+void record_notify(const record *r, int type, const char *event);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * tryagain.h: whether a map may be on another node of the cluster, so that its records must neither
+ * be missed nor made here.
+ *
+ * While a slot is moved by MIGRATE, its map is on one of two nodes and the server, which looks for
+ * the record's key and finds none, sends all commands to the node that imports the slot. A node
+ * serves the slot for good if it would serve the map's own key to anybody: without ASKING, without
+ * asking another node. Nobody can say that but the server, and it may change with any command, so
+ * it is asked each time; but only where there is no map, which there is in every slot that holds a
+ * record. docs/design.md, "In a cluster".
+ */
+#ifndef CKV_TRYAGAIN_H
+#define CKV_TRYAGAIN_H
+
+#include "ckv.h"
+
+typedef enum tryagain_answer { TRYAGAIN_NO, TRYAGAIN_YES } tryagain_answer;
+
+/* To be asked for a place that has no map; `ctx` is the command's. */
+tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,13 @@
+/* clock.h: what time it is. */
+#ifndef CKV_CLOCK_H
+#define CKV_CLOCK_H
+
+#include <stdint.h>
+
+/* The server's clock, ms since 1970; within a command it stands still where the server can say. */
+int64_t clock_now_ms(void);
+
+/* A clock for measuring, us. */
+uint64_t clock_monotonic_us(void);
+
+#endif

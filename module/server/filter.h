@@ -1,0 +1,28 @@
+/*
+ * filter.h: the module's one command filter.
+ *
+ * The server calls it before it looks a command up, for clients, scripts, the replication stream
+ * and the AOF; in MULTI when a command is queued. It is registered only while a step is wanted: a
+ * filter that does nothing costs every command 0.1 to 0.25 us. Commands that this module calls
+ * itself pass without it.
+ */
+#ifndef CKV_FILTER_H
+#define CKV_FILTER_H
+
+#include "redismodule.h"
+
+#include <stdbool.h>
+
+/* What is done with a command, in this order. */
+typedef enum filter_step {
+    FILTER_MAKE_ROOM, /* background/evict.c */
+    FILTER_STEPS
+} filter_step;
+
+/* From now on the step is done with each command, by `run`; NULL: no longer. */
+void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run);
+
+/* Whether the step is done. */
+bool filter_has(filter_step step);
+
+#endif

@@ -1,0 +1,22 @@
+/* role.c: what this server may decide by itself. See role.h. */
+#include "server/role.h"
+
+bool role_repeats(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    return flags & (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING);
+}
+
+bool role_follows(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    return flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_REPLICATED |
+                    REDISMODULE_CTX_FLAGS_LOADING);
+}
+
+bool role_may_expire(RedisModuleCtx *ctx) {
+    return !role_follows(ctx) && !RedisModule_AvoidReplicaTraffic();
+}
+
+/* A replica holds what its primary holds, whatever its own maxmemory says. */
+bool role_may_evict(RedisModuleCtx *ctx) {
+    return role_may_expire(ctx);
+}

@@ -1,0 +1,28 @@
+/*
+ * role.h: what this server may decide by itself.
+ *
+ * Where a command was carried out first, what it meets had not expired: that it goes is a command
+ * of its own, from the primary or the AOF. So a replica neither expires nor evicts.
+ */
+#ifndef CKV_ROLE_H
+#define CKV_ROLE_H
+
+#include "redismodule.h"
+
+#include <stdbool.h>
+
+/* Whether a command comes from the primary or from an AOF. */
+bool role_repeats(RedisModuleCtx *ctx);
+
+/* Whether records are another server's to delete: on a replica, by commands from elsewhere, while a
+ * file is loaded. */
+bool role_follows(RedisModuleCtx *ctx);
+
+/* Whether what has expired is deleted here: not where this server follows, nor while CLIENT PAUSE
+ * or a failover keeps the data as it is. */
+bool role_may_expire(RedisModuleCtx *ctx);
+
+/* Whether records may be evicted here. */
+bool role_may_evict(RedisModuleCtx *ctx);
+
+#endif
