@@ -10,14 +10,13 @@ import os
 import pytest
 
 from server import Server
-from transparent_compare import Run, Side, check
+from transparent_compare import AOF, Run, Side, check
 from transparent_programs import FAMILIES, Program, templates
 
 PROGRAMS = int(os.environ.get("CKV_MODEL_PROGRAMS", 2))
 STEPS = int(os.environ.get("CKV_MODEL_STEPS", 4000))
 
 ALWAYS = {"prefixes": 4, "dump": 10, "scan": 5, "random": 5, "expire": 3, "compare": 1}
-AOF = {"appendonly": "yes", "appendfsync": "no", "aof-use-rdb-preamble": "no"}
 
 
 @pytest.fixture(params=["plain", "prefixes"])
@@ -57,6 +56,12 @@ def test_a_replica(world, seed):
     check(world(replica=True), Program(200 + seed, STEPS // 2, {**ALWAYS, "replica": 2}).steps + [("replica",)])
 
 
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("end", [("load_aof",), ("rewrite",)], ids=["written", "rewritten"])
+def test_the_aof_loads_without_the_module(world, seed, end):
+    check(world(AOF), Program(300 + seed, STEPS // 2, ALWAYS).steps + [end, ("load_aof",)])
+
+
 # --- the tests themselves ---
 
 
@@ -84,6 +89,7 @@ WRONG = [
     ("EXPIRE", "c:list:1", "9980"),
     ("RPUSH", "c:list:1", "1"),
     ("SADD", "new", "1"),
+    ("SHUTDOWN", "NOSAVE"),
 ]
 
 

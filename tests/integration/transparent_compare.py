@@ -1,13 +1,18 @@
 """Runs the programs of transparent_programs on two servers, reply by reply, and cuts one that fails down to what is needed."""
 
+import os
+import shutil
 import time
 
 import redis
 
 from helpers import wait_for_replica
+from server import Server
 from transparent_programs import CLIENTS, DATABASES
 
-SHRINK_SECONDS = 90
+SHRINK_SECONDS = 60
+PIPELINE = 300
+AOF = {"appendonly": "yes", "appendfsync": "no", "aof-use-rdb-preamble": "no"}
 # Apart from these, replies are equal to the byte.
 UNORDERED = {b"KEYS", b"SMEMBERS", b"SINTER", b"SUNION", b"SDIFF", b"HKEYS", b"HVALS", b"SPOP", b"SRANDMEMBER"}
 SECONDS = {b"TTL": 0, b"EXPIRETIME": 1}
@@ -218,21 +223,29 @@ class Run:
         return (time.monotonic() - self.began) * 1000 + 1000
 
     def program(self, steps):
+        self.at = 0
+        try:
+            self.steps(steps)
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise Difference(min(self.at + PIPELINE, len(steps)) - 1, steps[self.at], f"no reply: {error}", "a reply") from error
+
+    def steps(self, steps):
         for side in self.sides:
+            if not side.server.alive():
+                side.server.start()
             side.connect()
             side.ask(0, "FLUSHALL")
         self.event_prefixes("*")
-        at = 0
-        while at < len(steps):
-            end = at + 1
+        while self.at < len(steps):
+            at, end = self.at, self.at + 1
             if isinstance(steps[at][0], int):
-                while end < len(steps) and steps[end][0] == steps[at][0]:
+                while end < min(len(steps), at + PIPELINE) and steps[end][0] == steps[at][0]:
                     end += 1
                 self.commands(at, steps[at:end])
             else:
-                self.at, self.step = at, steps[at]
+                self.step = steps[at]
                 getattr(self, f"event_{self.step[0]}")(*self.step[1:])
-            at = end
+            self.at = end
 
     def commands(self, at, steps):
         """One client's, in a pipeline."""
@@ -321,6 +334,15 @@ class Run:
         wait_for_replica(self.ours.admin())
         slack = self.slack()
         self.same(*differing(self.replica.everything(slack), self.theirs.everything(slack)))
+
+    def event_load_aof(self):
+        """A server without the module loads the file and has the same."""
+        with Server(AOF, module=False, start=False) as server:
+            shutil.copytree(os.path.join(self.ours.server.dir, "appendonlydir"), os.path.join(server.dir, "appendonlydir"))
+            other = Side(server.start())
+            other.connect()
+            slack = self.slack()
+            self.same(*differing(other.everything(slack), self.theirs.everything(slack)))
 
     def event_ours(self, *command):
         self.ours.ask(0, *command)

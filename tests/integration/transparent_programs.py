@@ -11,6 +11,7 @@ A program is a list of steps, the same one for the same seed:
     ("compare",)                        all keys of all databases
     ("rewrite",), ("restart",)          AOF rewrite; restart from the RDB or the AOF
     ("replica",)                        the replica holds what the server holds
+    ("load_aof",)                       a server without the module loads the AOF and holds it as well
     ("ours", argument, ...)             a command for the server under test alone, to see that it is noticed
 """
 
