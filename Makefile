@@ -16,6 +16,8 @@ SUITE_SERVER = redis-7.0
 SUITE_MODE   = rename
 SUITE_FILES  =
 SUITE_JOBS   = 2
+CLIENTS_MODE = rename
+CLIENTS      =
 
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
 SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
@@ -63,8 +65,8 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients clean distclean \
+        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -79,7 +81,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
@@ -263,6 +265,10 @@ test-redis-suite: build/ckv.so build/redis-suite/rename.so | setup-python3 setup
 build/redis-suite/rename.so: tests/redis_suite/rename.c Makefile | setup-build
 	@mkdir -p $(@D)
 	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -shared $(INCLUDES) -o $@ $<
+
+# The same modes, and plain: the tests without the module only.
+test-clients: build/ckv.so build/redis-suite/rename.so | setup-server setup-python setup-clients ## the tests of Redis' clients and of applications (CLIENTS_MODE= CLIENTS='redis-py-resp2 django')
+	.venv/bin/python tests/clients/run.py --mode $(CLIENTS_MODE) $(CLIENTS)
 
 # --- cleaning -------------------------------------------------------------------------------------
 

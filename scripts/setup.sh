@@ -2,9 +2,10 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python3|python|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
+#   scripts/setup.sh [build|server|python3|python|clients|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
 #
-# python3 is the interpreter alone, python the environment of the tests in .venv.
+# python3 is the interpreter alone, python the environment of the tests in .venv,
+# clients that of `make test-clients` in build/clients-venv (not in all).
 #
 # On Debian and Ubuntu packages come from apt; elsewhere it says what to install and stops.
 set -eu
@@ -115,6 +116,11 @@ check_python() {
     have_venv || "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null || need python3-venv "Python's venv module"
 }
 
+check_clients() {
+    check_python
+    have tar || need tar "tar"
+}
+
 check_python3() { have "$PYTHON" || need python3 "Python 3.9 or newer"; }
 
 check_tcl() { have tclsh8.6 || have tclsh8.7 || need tcl "Tcl 8.6 (tclsh8.6)"; }
@@ -141,24 +147,29 @@ check_bench() {
     have memcached || need memcached "memcached"
 }
 
-have_venv() { cmp -s requirements.txt .venv/.requirements && .venv/bin/python -c '' 2>/dev/null; }
+# have_venv [<folder> <requirements>]
+have_venv() { cmp -s "${2-requirements.txt}" "${1-.venv}/.requirements" && "${1-.venv}/bin/python" -c '' 2>/dev/null; }
 
 # Steps that follow once the packages are there.
 finish_build() {
     header_found || scripts/fetch_redismodule.sh build/deps
 }
 
-finish_python() {
-    have_venv && return 0
+finish_python() { make_venv .venv requirements.txt; }
+
+finish_clients() { make_venv build/clients-venv tests/clients/requirements.txt; }
+
+make_venv() {
+    have_venv "$1" "$2" && return 0
     if ! "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null; then
         need python3-venv "Python's venv module"
         install_missing
     fi
-    echo "setup: Python environment in .venv" >&2
-    rm -rf .venv
-    "$PYTHON" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt >&2
-    cp requirements.txt .venv/.requirements
+    echo "setup: Python environment in $1" >&2
+    rm -rf "$1"
+    "$PYTHON" -m venv "$1"
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check -r "$2" >&2
+    cp "$2" "$1/.requirements"
 }
 
 # libFuzzer's run-time is a package of its own, named after clang's version.
@@ -178,7 +189,7 @@ parts=
 for part in "$@"; do
     case $part in
         all) parts="$parts build server python tcl fuzz lint coverage deb bench" ;;
-        build | server | python | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
+        build | server | python | clients | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1
@@ -197,6 +208,6 @@ for part in $parts; do "check_$part"; done
 install_missing
 for part in $parts; do
     case $part in
-        build | python | fuzz) "finish_$part" ;;
+        build | python | clients | fuzz) "finish_$part" ;;
     esac
 done

@@ -110,9 +110,14 @@ def test_a_result_has_its_expiry_and_can_be_forgotten():
     r = redis.Redis(db=3)
     key = f"celery-task-meta-{result.id}"
     assert 3500 < r.ttl(key) <= 3600
-    assert r.type(key) == b"string"
     result.forget()
     assert not r.exists(key) and result.state == "PENDING"
+
+
+def test_a_result_is_a_string():
+    result = add.delay(1, 1)
+    assert result.get(timeout=60) == 2
+    assert redis.Redis(db=3).type(f"celery-task-meta-{result.id}") == b"string"
 
 
 def test_a_revoked_task_does_not_run():

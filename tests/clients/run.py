@@ -3,7 +3,7 @@
     run.py [--mode rename|prefixes|plain] [--jobs 2] [suite ...]
 
 Each suite (suites.py) has a server of its own. It runs without the module first (the baseline, kept under build/clients
-until the server or requirements.txt changes), then with it:
+until the server or this folder changes), then with it:
 
 plain     the baseline only
 rename    the module loaded by the redis suite's rename.so, which renames SET to CSET and so on
@@ -221,7 +221,8 @@ def bad(result, baseline):
 def baseline(suite, folders):
     """The outcome without the module. Kept; what fails there is no fault of the module."""
     binary = os.stat(shutil.which(servers.BINARY))
-    of = digest(read(REQUIREMENTS), read(os.path.join(HERE, "suites.py")), binary.st_size, binary.st_mtime_ns)
+    ours = [REQUIREMENTS, *glob.glob(os.path.join(HERE, "*.py")), *glob.glob(os.path.join(INSIDE, "*.py"))]
+    of = digest(*map(read, sorted(ours)), binary.st_size, binary.st_mtime_ns)
     path = os.path.join(BUILD, f"{suite.name}-baseline-{of}.json")
     if os.path.exists(path):
         return json.loads(read(path))

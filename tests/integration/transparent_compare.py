@@ -1,13 +1,18 @@
 """Runs the programs of transparent_programs on two servers, reply by reply, and cuts one that fails down to what is needed."""
 
+import os
+import shutil
 import time
 
 import redis
 
 from helpers import wait_for_replica
+from server import Server
 from transparent_programs import CLIENTS, DATABASES
 
-SHRINK_SECONDS = 90
+SHRINK_SECONDS = 60
+PIPELINE = 300
+AOF = {"appendonly": "yes", "appendfsync": "no", "aof-use-rdb-preamble": "no"}
 # Apart from these, replies are equal to the byte.
 UNORDERED = {b"KEYS", b"SMEMBERS", b"SINTER", b"SUNION", b"SDIFF", b"HKEYS", b"HVALS", b"SPOP", b"SRANDMEMBER"}
 SECONDS = {b"TTL": 0, b"EXPIRETIME": 1}
@@ -61,7 +66,7 @@ def normal(reply, command, slack):
     if name == b"EVAL" and isinstance(reply, list):
         return [normal(r, c, slack) for r, c in zip(reply, inner_commands(command[3:]))]
     if isinstance(reply, list):
-        return normal_list(name, reply)
+        return normal_list(name, command, reply)
     if isinstance(reply, int):
         return normal_number(name, command, reply, slack)
     # The order of other types' elements, and RANDOMKEY's choice, are the server's own.
@@ -70,7 +75,13 @@ def normal(reply, command, slack):
     return reply
 
 
-def normal_list(name, reply):
+def sorted_rows(reply, columns, nosort):
+    """Of SORT BY: the first column is what it sorts by; where that is the same, the order is a set's own."""
+    rows = list(zip(*[iter(reply)] * columns))
+    return [] if nosort else [row[0] for row in rows], sorted(rows, key=repr)
+
+
+def normal_list(name, command, reply):
     if name in UNORDERED:
         return sorted(reply, key=repr)
     if name == b"HGETALL":
@@ -79,6 +90,8 @@ def normal_list(name, reply):
         return [reply[0], pairs(reply[1])]
     if name == b"SSCAN":
         return [reply[0], sorted(reply[1])]
+    if b"BY" in command and b"GET" in command:
+        return sorted_rows(reply, command.count(b"GET"), b"nosort" in command)
     return [f"error: {r}" if isinstance(r, redis.RedisError) else r for r in reply]
 
 
@@ -210,21 +223,29 @@ class Run:
         return (time.monotonic() - self.began) * 1000 + 1000
 
     def program(self, steps):
+        self.at = 0
+        try:
+            self.steps(steps)
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise Difference(min(self.at + PIPELINE, len(steps)) - 1, steps[self.at], f"no reply: {error}", "a reply") from error
+
+    def steps(self, steps):
         for side in self.sides:
+            if not side.server.alive():
+                side.server.start()
             side.connect()
             side.ask(0, "FLUSHALL")
         self.event_prefixes("*")
-        at = 0
-        while at < len(steps):
-            end = at + 1
+        while self.at < len(steps):
+            at, end = self.at, self.at + 1
             if isinstance(steps[at][0], int):
-                while end < len(steps) and steps[end][0] == steps[at][0]:
+                while end < min(len(steps), at + PIPELINE) and steps[end][0] == steps[at][0]:
                     end += 1
                 self.commands(at, steps[at:end])
             else:
-                self.at, self.step = at, steps[at]
+                self.step = steps[at]
                 getattr(self, f"event_{self.step[0]}")(*self.step[1:])
-            at = end
+            self.at = end
 
     def commands(self, at, steps):
         """One client's, in a pipeline."""
@@ -313,6 +334,15 @@ class Run:
         wait_for_replica(self.ours.admin())
         slack = self.slack()
         self.same(*differing(self.replica.everything(slack), self.theirs.everything(slack)))
+
+    def event_load_aof(self):
+        """A server without the module loads the file and has the same."""
+        with Server(AOF, module=False, start=False) as server:
+            shutil.copytree(os.path.join(self.ours.server.dir, "appendonlydir"), os.path.join(server.dir, "appendonlydir"))
+            other = Side(server.start())
+            other.connect()
+            slack = self.slack()
+            self.same(*differing(other.everything(slack), self.theirs.everything(slack)))
 
     def event_ours(self, *command):
         self.ours.ask(0, *command)

@@ -7,9 +7,8 @@ from django.test.runner import DiscoverRunner
 import ckv_report
 
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:6379/1"},
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:6379"},
 }
-SESSION_ENGINE = "django.contrib.sessions.backends.cache"
 DATABASES = {
     "default": {"ENGINE": "django.db.backends.sqlite3"},
     "other": {"ENGINE": "django.db.backends.sqlite3"},
