@@ -153,6 +153,10 @@ void maps_swap_db(int a, int b) {
     table.db[b] = of_a;
 }
 
+int maps_dbs(void) {
+    return table.dbs;
+}
+
 size_t maps_in_db(int db) {
     return db < table.dbs ? table.db[db].count : 0;
 }

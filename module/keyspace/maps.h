@@ -32,6 +32,8 @@ void maps_free(keyed_map *s);
 void maps_list(keyed_map *s, int db, uint32_t place);
 /* The listed map of a place, or NULL. */
 keyed_map *maps_at(int db, uint32_t place);
+/* Databases that have, or had, a map: all below this number. */
+int maps_dbs(void);
 /* How many maps of a database have a place. */
 size_t maps_in_db(int db);
 void maps_unlist(keyed_map *s);
