@@ -44,9 +44,10 @@ static int set_prefixes(const char *name, RedisModuleString *value, void *unused
     return REDISMODULE_OK;
 }
 
+/* The context has no client in Redis 7.0, and calls need one. */
 static int apply_prefixes(RedisModuleCtx *ctx, void *unused, RedisModuleString **error) {
-    (void)unused, (void)error;
-    if (ckv.ctx) serve_configure(ctx); /* else at the end of the start */
+    (void)ctx, (void)unused, (void)error;
+    if (ckv.ctx) serve_configure(ckv.ctx); /* else at the end of the start */
     return REDISMODULE_OK;
 }
 
