@@ -118,6 +118,13 @@ static void forget(collection *c) {
     *c = (collection){0};
 }
 
+/* Takes a while: so it is for the thread that has learned from them. */
+static void forget_samples(void) {
+    forget(&job.keys);
+    forget(&job.values[0]);
+    forget(&job.values[1]);
+}
+
 /* Neighbours share their stem, and it is stored once: it counts once. */
 static void collect_key(const uint8_t *key, size_t len) {
     uint8_t suffix;
@@ -243,6 +250,7 @@ static codec *learn(void) {
 static void *run(void *percent) {
     pace_set((unsigned)(uintptr_t)percent);
     atomic_store(&learned, learn());
+    forget_samples();
     malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
     atomic_store(&finished, true);
     return NULL;
@@ -261,6 +269,7 @@ static void start_learning(void) {
     uintptr_t percent = urgent ? 100 : TRAINING_PERCENT;
     if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
         ckv_log("warning", "can't start a thread to train on");
+        forget_samples();
         atomic_store(&finished, true);
     }
     pthread_attr_destroy(&attributes);
@@ -275,9 +284,6 @@ static bool install(void) {
         id = codecs_add(&ckv.shared.codecs, c);
         if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
-    forget(&job.keys);
-    forget(&job.values[0]);
-    forget(&job.values[1]);
     atomic_store(&learning, false);
     evict_reserve(0);
     if (id == CODECS_MAX) {
