@@ -63,6 +63,7 @@ static int gather(figure *f) {
     COUNT("maps", sum.maps);
     COUNT("buckets", sum.buckets);
     COUNT("pages", t->pages);
+    COUNT("longest_slice_us", ckv.stats.longest_slice_us);
 #undef COUNT
 #undef FRACTION
     return n;
