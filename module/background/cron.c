@@ -49,7 +49,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     much_expires = active_expiry_step(ctx, deadline_us);
     bool full = evict_step(ctx, clock_monotonic_us() + SLICE_US);
     renamed_maps_step();
-    old_codecs_of_empty_store();
+    old_codecs_free();
     map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();

@@ -305,7 +305,8 @@ bool train_step(uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
     while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
-        if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
+        if (maps_served(s) && next_random() < job.chance)
+            map_each(s->m, bucket, sample_record, s->m);
         if (clock_monotonic_us() >= deadline_us) return false;
     }
     evict_reserve(job.max_bytes);

@@ -172,13 +172,15 @@ static bool pour_page(pouring *to, page *p) {
 
 /* Frees the pages of a bucket, or retires them, and those of its large records that were not
  * carried over. */
-static void discard(const mem *mem, bucket *b, mem_retired *old) {
+static void discard(const map *m, bucket *b, mem_retired *old) {
+    const mem *mem = m->shared->mem;
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
         large *l;
         for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);)
             if (!is_carried(l)) mem->free(l);
+        codecs_note_page_gone(&m->shared->codecs, pages[i]->codec);
         if (old)
             mem_retire(mem, old, pages[i]);
         else
@@ -230,14 +232,14 @@ static bool rebuild(pouring *to, uint32_t from, uint32_t also) {
     for (int i = 0; i < 2 && done; i++) map_trim_bucket(m, &to->out[i]);
     m->totals = before;
     if (!done) {
-        for (int i = 0; i < 2; i++) discard(m->shared->mem, &to->out[i], NULL);
+        for (int i = 0; i < 2; i++) discard(m, &to->out[i], NULL);
         for (int i = 0; i < inputs; i++) settle(in[i]);
         return false;
     }
     for (int i = 0; i < inputs; i++) count_bucket(m, in[i], -1);
     for (int i = 0; i < 2; i++) count_bucket(m, &to->out[i], 1);
     for (int i = 0; i < 2; i++) settle(&to->out[i]);
-    for (int i = 0; i < inputs; i++) discard(m->shared->mem, in[i], to->old);
+    for (int i = 0; i < inputs; i++) discard(m, in[i], to->old);
     *map_bucket(m, to->index[0]) = to->out[0];
     if (to->index[1] != to->index[0]) *map_bucket(m, to->index[1]) = to->out[1];
     return true;
