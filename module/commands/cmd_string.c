@@ -68,6 +68,7 @@ static bool put(RedisModuleString *raw, const set_options *o, record *r, const c
 static int set(RedisModuleString *raw, const set_options *o, record *r, const codec_value *value,
                int64_t at_ms) {
     bool may;
+    if (o->get) record_note_read(r);
     if (!may_write(o, r, &may)) return REDISMODULE_OK;
     if (o->get) {
         RedisModuleString *old;

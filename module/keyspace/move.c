@@ -4,6 +4,7 @@
 #include "keyspace/map_home.h"
 #include "keyspace/places.h"
 #include "server/clock.h"
+#include "server/quiet.h"
 
 /* A record as the map sees it. */
 typedef struct found {
@@ -54,7 +55,9 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *name) {
     int64_t at_ms = map_expiry_ms(&f.pos);
     drop(ctx, &f);
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
     RedisModule_StringSet(key, copy);
+    quiet_end(ctx, before);
     /* What has expired has no time of its own any more. */
     if (at_ms != EXPIRY_NEVER) RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
     RedisModule_CloseKey(key);
