@@ -21,6 +21,10 @@
 #define CKV_NAME           "ckv"
 #define CKV_MODULE_VERSION 1
 #define CKV_MAP_PREFIX     "ckv:"
+/* Of commands that stand for the server's own (transparent/served.h): those that ACL rules have to
+ * allow as they allow the server's own, and those that ask themselves whether it is allowed. */
+#define CKV_SERVED_PREFIX "ckv."
+#define CKV_ASKING_PREFIX "ckv+"
 
 typedef struct ckv_config {
     long long maps, dictionary_size, compression_level, train_after, maxmemory;

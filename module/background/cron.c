@@ -78,7 +78,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     uint64_t began_us = clock_thread_us();
     take_steps(ctx);
     renamed_maps_step();
-    old_codecs_of_empty_store();
+    old_codecs_free();
     map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();

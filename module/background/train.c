@@ -335,7 +335,8 @@ bool train_step(uint64_t deadline_us) {
     uint32_t bucket;
     job.deadline_us = deadline_us;
     while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
-        if (job.seen_before > 0 || next_random() < job.chance) sample_bucket(s, bucket);
+        bool wanted = job.seen_before > 0 || next_random() < job.chance;
+        if (wanted && maps_served(s)) sample_bucket(s, bucket);
         if (clock_monotonic_us() >= deadline_us) return false;
     }
     evict_reserve(job.max_bytes);

@@ -2,6 +2,7 @@
 #include "keyspace/map_home.h"
 
 #include "keyspace/places.h"
+#include "server/quiet.h"
 
 /* Opened for writing even to read: a miss in reading would announce the map's own key. */
 static RedisModuleKey *open_home(RedisModuleCtx *ctx, uint32_t place) {
@@ -16,8 +17,9 @@ map_home_holds map_home_look(RedisModuleCtx *ctx, int db, uint32_t place, keyed_
     int type = RedisModule_KeyType(key);
     *s = NULL;
     if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(key) == ckv.type) {
-        *s = RedisModule_ModuleTypeGetValue(key);
-        maps_list(*s, db, place);
+        keyed_map *found = RedisModule_ModuleTypeGetValue(key);
+        if (found->state != MAP_LISTED) maps_list(found, db, place);
+        if (found->place == place) *s = found;
     }
     RedisModule_CloseKey(key);
     return *s ? HOME_MAP : type == REDISMODULE_KEYTYPE_EMPTY ? HOME_EMPTY : HOME_OTHER;
@@ -30,8 +32,10 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
     map *m = NULL;
     if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
     if (m) {
-        s = maps_wrap(m);
+        s = maps_wrap(m, place);
+        int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
         RedisModule_ModuleTypeSetValue(key, ckv.type, s);
+        quiet_end(ctx, before);
         maps_list(s, db, place);
     }
     RedisModule_CloseKey(key);

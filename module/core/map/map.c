@@ -79,16 +79,21 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     return true;
 }
 
-bool map_store(map *m, const void *key, size_t len, const void *value, size_t value_len,
-               int64_t at_ms, int64_t now_ms) {
+bool map_store_code(map *m, const void *key, size_t len, const void *value, size_t value_len,
+                    uint16_t code, uint64_t base) {
     map_key k;
     map_pos pos;
     codec_value encoded;
     map_key_init(m, &k, key, len);
     bool there = map_find(m, &k, &pos);
     return map_encode(m->shared, value, value_len, &encoded) &&
-           map_put(m, &k, there ? &pos : NULL, &encoded, expiry_code(at_ms, now_ms),
-                   expiry_ticks(now_ms));
+           map_put(m, &k, there ? &pos : NULL, &encoded, code, base);
+}
+
+bool map_store(map *m, const void *key, size_t len, const void *value, size_t value_len,
+               int64_t at_ms, int64_t now_ms) {
+    return map_store_code(m, key, len, value, value_len, expiry_code(at_ms, now_ms),
+                          expiry_ticks(now_ms));
 }
 
 /* In the page where it is. False: out of memory, or the page has no room. */

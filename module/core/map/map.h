@@ -130,6 +130,9 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
  * ms. False: out of memory, nothing changed. */
 bool map_store(map *m, const void *key, size_t len, const void *value, size_t value_len,
                int64_t at_ms, int64_t now_ms);
+/* The same with the expiry as map_expiry_code() gave it. */
+bool map_store_code(map *m, const void *key, size_t len, const void *value, size_t value_len,
+                    uint16_t code, uint64_t base);
 
 /* Counts a use of the record, for map_evict(). A count is a hint: where there is no room for it, or
  * no memory, it is forgotten. */

@@ -27,13 +27,15 @@ map *map_new(map_shared *shared, const uint64_t secret[2]) {
     return m;
 }
 
-static void free_bucket(const mem *mem, bucket *b) {
+static void free_bucket(const map *m, bucket *b) {
+    const mem *mem = m->shared->mem;
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
         large *l;
         for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);)
             if (l) mem->free(l);
+        codecs_note_page_gone(&m->shared->codecs, pages[i]->codec);
         mem->free(pages[i]);
     }
     bucket_clear(mem, b);
@@ -41,7 +43,7 @@ static void free_bucket(const mem *mem, bucket *b) {
 
 void map_free(map *m) {
     const mem *mem = m->shared->mem;
-    for (uint32_t i = 0; i < m->buckets; i++) free_bucket(mem, map_bucket(m, i));
+    for (uint32_t i = 0; i < m->buckets; i++) free_bucket(m, map_bucket(m, i));
     for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT)
         mem->free(m->segments[i / MAP_SEGMENT - 1]);
     if (m->segments) mem->free(m->segments);
@@ -157,6 +159,7 @@ page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes) {
     }
     page_init(p, cap, codec);
     p->flags = map_page_flags(m);
+    codecs_note_page(&m->shared->codecs, p->codec);
     m->totals.pages++;
     m->totals.page_bytes += cap;
     return bucket_pages(b, &n) + n - 1;
@@ -165,6 +168,7 @@ page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes) {
 void map_drop_page(map *m, page *p, mem_retired *old) {
     m->totals.pages--;
     m->totals.page_bytes -= p->cap;
+    codecs_note_page_gone(&m->shared->codecs, p->codec);
     if (old)
         mem_retire(m->shared->mem, old, p);
     else

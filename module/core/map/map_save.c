@@ -64,6 +64,7 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
 
 /* Adds up what the pages of a loaded map hold; raw bytes are the saver's to say. */
 static void count_page(map *m, page *p) {
+    codecs_note_page(&m->shared->codecs, p->codec);
     m->totals.pages++;
     m->totals.page_bytes += p->cap;
     m->totals.records += page_records(p);
