@@ -187,8 +187,7 @@ uint64_t evict_now(RedisModuleCtx *ctx) {
     if (!may_evict(ctx)) return 0;
     uint64_t before = evict.freed_records + evict.freed_others;
     uint64_t deadline_us = evict.how.expiring_only ? clock_monotonic_us() + SEARCH_US : 0;
-    uint64_t evicted =
-        make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
+    uint64_t evicted = make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
     evict.owed -= (double)(evict.freed_records + evict.freed_others - before);
     return evicted;
 }

@@ -29,7 +29,7 @@ typedef struct keyed_map {
     enum { MAP_UNLISTED, MAP_LISTED, MAP_AWAY } state;
     struct keyed_map *previous, *next; /* of those in the same state */
     struct keyed_map *covered; /* that stood in the table before it, and is listed as well */
-    uint32_t rank; /* among those that stand in the table, in no order */
+    uint32_t rank;             /* among those that stand in the table, in no order */
 } keyed_map;
 
 /* Wraps a map, which it owns from then on; not listed yet. */

@@ -13,6 +13,8 @@
 #define FREE_MOST   (64.0 * (1 << 20))
 #define LIMIT_LEAST (32.0 * (1 << 20))
 
+#define LEARNED_SHARE(n) ((n) / 2)
+
 static maxmemory_settings settings;
 static uint8_t uses_of_write;
 static bool refuses;
@@ -23,7 +25,9 @@ static uint64_t written;
 uint64_t maxmemory_records_used(void) {
     map_group sum = maps_totals(), unserved = maps_totals_unserved();
     map_group_add(&sum, &unserved);
-    return sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
+    uint64_t learned = codecs_bytes(&ckv.shared.codecs), own = (uint64_t)ckv.config.maxmemory;
+    if (own > 0 && learned > LEARNED_SHARE(own)) learned = LEARNED_SHARE(own);
+    return sum.totals.page_bytes + sum.totals.large_bytes + learned;
 }
 
 void maxmemory_note_written(size_t bytes) {

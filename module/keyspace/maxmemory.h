@@ -42,7 +42,8 @@ void maxmemory_step_down(bool room_is_made);
 /* Whether a setting changes because of that. */
 bool maxmemory_stepping(void);
 
-/* Bytes that the records and what was learned of them take. */
+/* Bytes that the records and what was learned of them take: of the latter at most half of
+ * ckv.maxmemory, because what takes more is about to be replaced (background/train.c). */
 uint64_t maxmemory_records_used(void);
 
 /* Whether what a command stores must be refused: ckv.maxmemory is reached and nothing may go. It is
