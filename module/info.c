@@ -65,6 +65,7 @@ static int gather(figure *f) {
     COUNT("unserved_bytes", unserved.totals.page_bytes + unserved.totals.large_bytes);
     COUNT("buckets", sum.buckets);
     COUNT("pages", t->pages);
+    COUNT("longest_slice_us", ckv.stats.longest_slice_us);
 #undef COUNT
 #undef FRACTION
     return n;

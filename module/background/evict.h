@@ -5,7 +5,8 @@
  * Each of the two limits (keyspace/maxmemory.h) is kept at two places:
  *
  *      limit - 1%      between commands, in slices: where memory stays while all is well
- *      limit - 0.05%   before each command, at once: the server looks next, and finds enough
+ *      limit - 0.05%   before each command, at once: the server looks next, and finds enough. Of
+ *                      ckv.maxmemory, nobody's else: as much as was written, and a little more
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the
@@ -18,6 +19,9 @@
 
 /* Once, at load, when the settings are known. */
 void evict_start(RedisModuleCtx *ctx);
+
+/* A module has come or gone. */
+void evict_modules_changed(RedisModuleCtx *ctx);
 
 /* Makes room until `deadline_us` (monotonic), if memory is near a limit. True: come back soon. */
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us);

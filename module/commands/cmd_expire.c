@@ -10,23 +10,22 @@
 #define REPLY_NO_RECORD (-2)
 #define REPLY_NO_EXPIRY (-1)
 
+/* What may be told of the expiry of a record that was found, as `unit` says. The record may live a
+ * little longer than that. */
+static int64_t told_expiry(const record *r, int unit) {
+    int64_t at_ms = map_expiry_told_ms(&r->pos);
+    if (at_ms == EXPIRY_NEVER) return REPLY_NO_EXPIRY;
+    if (!(unit & EXPIRE_ABSOLUTE)) at_ms = at_ms > r->now_ms ? at_ms - r->now_ms : 0;
+    return unit & EXPIRE_SECONDS ? (at_ms + 500) / 1000 : at_ms;
+}
+
 /* Replies the expiry as `unit` says. */
 static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
-    int64_t reply = REPLY_NO_RECORD;
-    if (r.found) {
-        reply = map_expiry_ms(&r.pos);
-        if (reply == EXPIRY_NEVER) {
-            reply = REPLY_NO_EXPIRY;
-        } else {
-            if (!(unit & EXPIRE_ABSOLUTE)) reply -= r.now_ms;
-            if (unit & EXPIRE_SECONDS) reply = (reply + 500) / 1000;
-        }
-    }
-    return RedisModule_ReplyWithLongLong(ctx, reply);
+    return RedisModule_ReplyWithLongLong(ctx, r.found ? told_expiry(&r, unit) : REPLY_NO_RECORD);
 }
 
 int cmd_cttl(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -80,12 +79,17 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
     return true;
 }
 
-/* No expiry counts as the end of time. */
-static bool met(const conditions *c, int64_t current_ms, int64_t at_ms) {
-    if (c->nx && current_ms != EXPIRY_NEVER) return false;
-    if (c->xx && current_ms == EXPIRY_NEVER) return false;
-    if (c->gt && (current_ms == EXPIRY_NEVER || at_ms <= current_ms)) return false;
-    return !(c->lt && at_ms >= current_ms);
+/* No expiry counts as the end of time. What is known of the two times are the ends between which
+ * they lie; a time that is set again, later, lies within what it was before. So it is neither
+ * greater nor less than itself. */
+static bool met(const conditions *c, const record *r, int64_t at_ms) {
+    bool never = map_expiry_ms(&r->pos) == EXPIRY_NEVER;
+    uint16_t code = expiry_code(at_ms, r->now_ms);
+    uint64_t now_ticks = expiry_ticks(r->now_ms);
+    if (c->nx && !never) return false;
+    if (c->xx && never) return false;
+    if (c->gt && (never || expiry_ms(code, now_ticks) <= map_expiry_ms(&r->pos))) return false;
+    return !(c->lt && expiry_told_ms(code, now_ticks) >= map_expiry_told_ms(&r->pos));
 }
 
 static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
@@ -95,8 +99,8 @@ static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, i
     if (!parse_conditions(ctx, argv, argc, &c)) return REDISMODULE_OK;
     if (!expire_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
     record r;
-    if (!lookup_key(ctx, argv[1], now_ms, &r)) return REDISMODULE_OK;
-    bool wanted = r.found && met(&c, map_expiry_ms(&r.pos), at_ms);
+    if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
+    bool wanted = r.found && met(&c, &r, at_ms);
     if (!wanted || record_expire(&r, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
     return REDISMODULE_OK;
 }
@@ -117,7 +121,7 @@ int cmd_cpexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     bool had_expiry = r.found && map_expiry_ms(&r.pos) != EXPIRY_NEVER;
     if (!had_expiry || record_persist(&r)) RedisModule_ReplyWithLongLong(ctx, had_expiry);
     return REDISMODULE_OK;

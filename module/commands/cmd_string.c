@@ -68,6 +68,7 @@ static bool put(RedisModuleString *raw, const set_options *o, record *r, const c
 static int set(RedisModuleString *raw, const set_options *o, record *r, const codec_value *value,
                int64_t at_ms) {
     bool may;
+    if (o->get) record_note_read(r);
     if (!may_write(o, r, &may)) return REDISMODULE_OK;
     if (o->get) {
         RedisModuleString *old;
@@ -97,7 +98,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     lookup_begin(ctx, argv[1], now_ms, &r);
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
-    if (!lookup_reply_answer(ctx, lookup_begun(&r))) return REDISMODULE_OK;
+    if (!lookup_reply_answer(ctx, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;
     return set(argv[2], &o, &r, &encoded, at_ms);
 }
 
@@ -106,7 +107,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     record_reply_value(&r);
     return REDISMODULE_OK;
@@ -115,7 +116,7 @@ int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     size_t len = r.found ? map_value_len(r.in->m, &r.pos) : 0;
     RedisModule_ReplyWithLongLong(ctx, (long long)len);

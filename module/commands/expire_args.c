@@ -24,10 +24,10 @@ bool expire_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleStr
     if (unit & EXPIRE_SECONDS) bad |= __builtin_mul_overflow(n, (int64_t)1000, &ms);
     at = ms;
     if (!(unit & EXPIRE_ABSOLUTE)) bad |= __builtin_add_overflow(ms, now_ms, &at);
-    if (bad || (at > now_ms && at - now_ms > EXPIRY_TTL_MAX_MS)) {
+    if (bad) {
         reply_invalid_expire(ctx, command);
         return false;
     }
-    *at_ms = expiry_kept_ms(at, now_ms);
+    *at_ms = at < now_ms + EXPIRY_TTL_MAX_MS ? at : now_ms + EXPIRY_TTL_MAX_MS;
     return true;
 }

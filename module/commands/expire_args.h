@@ -14,8 +14,9 @@
 /* The unit that an option's word names, or -1. */
 int expire_option(RedisModuleString *word);
 
-/* Reads a time into *at_ms, as it can be kept. False, with the error replied, if it is no integer
- * or out of range; `positive`: if it is not above zero, either. */
+/* Reads a time into *at_ms; one that is further away than can be kept becomes the last that can.
+ * False, with the error replied, if it is no integer or out of the range of 64 bits; `positive`: if
+ * it is not above zero, either. */
 bool expire_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number,
                  int unit, int64_t now_ms, bool positive, int64_t *at_ms);
 

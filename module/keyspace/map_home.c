@@ -2,6 +2,7 @@
 #include "keyspace/map_home.h"
 
 #include "keyspace/places.h"
+#include "server/quiet.h"
 
 /* Opened for writing even to read: a miss in reading would announce the map's own key. */
 static RedisModuleKey *open_home(RedisModuleCtx *ctx, uint32_t place) {
@@ -32,7 +33,9 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
     if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
     if (m) {
         s = maps_wrap(m, place);
+        int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
         RedisModule_ModuleTypeSetValue(key, ckv.type, s);
+        quiet_end(ctx, before);
         maps_list(s, db, place);
     }
     RedisModule_CloseKey(key);

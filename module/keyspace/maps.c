@@ -222,6 +222,10 @@ keyed_map *maps_any_at(int db, uint64_t random) {
     return table.db[db].ranked[random % table.db[db].ranks];
 }
 
+int maps_dbs(void) {
+    return table.dbs;
+}
+
 size_t maps_in_db(int db) {
     return db < table.dbs ? table.db[db].count : 0;
 }

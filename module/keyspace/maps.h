@@ -44,6 +44,8 @@ keyed_map *maps_at(int db, uint32_t place);
 /* A map of those that stand in the table of a database, by a random number, each as likely as any
  * other. NULL: there is none. */
 keyed_map *maps_any_at(int db, uint64_t random);
+/* Databases that have, or had, a map: all below this number. */
+int maps_dbs(void);
 /* How many maps of a database are listed. */
 size_t maps_in_db(int db);
 void maps_unlist(keyed_map *s);

@@ -4,6 +4,7 @@
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/replicate.h"
+#include "server/quiet.h"
 #include "server/reply.h"
 #include "server/role.h"
 
@@ -84,7 +85,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code) {
     const map_pos *pos = r->there ? &r->pos : NULL;
     if (!m || !map_put(m, &r->key, pos, value, code, expiry_ticks(r->now_ms)))
         return reply_out_of_memory(r);
-    RedisModule_SignalModifiedKey(r->ctx, r->name);
+    quiet_signal_modified(r->ctx, r->name);
     if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
@@ -116,7 +117,7 @@ static bool set_expiry(record *r, int64_t at_ms) {
     if (!map_set_expiry(r->in->m, &r->key, &r->pos, expiry_code(at_ms, r->now_ms),
                         expiry_ticks(r->now_ms)))
         return reply_out_of_memory(r);
-    RedisModule_SignalModifiedKey(r->ctx, r->name);
+    quiet_signal_modified(r->ctx, r->name);
     return true;
 }
 
@@ -142,7 +143,7 @@ bool record_persist(record *r) {
 void record_delete(record *r) {
     map_delete(r->in->m, &r->key, &r->pos, expiry_ticks(r->now_ms));
     r->there = r->found = false;
-    RedisModule_SignalModifiedKey(r->ctx, r->name);
+    quiet_signal_modified(r->ctx, r->name);
     map_home_drop_if_empty(r->ctx, r->in);
     r->in = maps_at(r->db, r->place);
 }
@@ -160,6 +161,14 @@ void record_expired(record *r) {
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
 }
 
+static bool notifying;
+
 void record_notify(const record *r, int type, const char *event) {
+    notifying = true;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
+    notifying = false;
+}
+
+bool record_notifying(void) {
+    return notifying;
 }

@@ -58,15 +58,15 @@ static void take_out(misplaced *m) {
 typedef struct pouring {
     map *from;
     int db;
-    int64_t now_ms;
+    uint64_t now_ticks;
     uint8_t *bytes; /* of the record: the codecs' own buffers are used again */
     size_t cap;
 } pouring;
 
-static bool put(const pouring *p, size_t key_len, size_t value_len, int64_t at_ms) {
+static bool put(const pouring *p, size_t key_len, size_t value_len, uint16_t code) {
     keyed_map *to = map_home_make(ckv.ctx, p->db, places_of_key(p->bytes, key_len));
-    return to &&
-           map_store(to->m, p->bytes, key_len, p->bytes + key_len, value_len, at_ms, p->now_ms);
+    return to && map_store_code(to->m, p->bytes, key_len, p->bytes + key_len, value_len, code,
+                                p->now_ticks);
 }
 
 static bool pour(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
@@ -80,7 +80,7 @@ static bool pour(void *context, const uint8_t *key, size_t key_len, const map_po
     }
     memcpy(p->bytes, key, key_len);
     memcpy(p->bytes + key_len, value, value_len);
-    return put(p, key_len, value_len, map_expiry_ms(pos));
+    return put(p, key_len, value_len, map_expiry_code(pos, p->now_ticks));
 }
 
 /* Moves the records of one map, which is freed. */
@@ -101,7 +101,7 @@ bool relocate_all(void) {
     ckv_log("notice", "the file has %zu maps of another layout: their records are put in place",
             list.count);
     for (size_t i = 0; i < list.count; i++) take_out(&list.maps[i]);
-    pouring p = {.now_ms = clock_now_ms()};
+    pouring p = {.now_ticks = expiry_ticks(clock_now_ms())};
     bool done = true;
     for (size_t i = 0; done && i < list.count; i++) done = empty_out(&list.maps[i], &p);
     RedisModule_Free(p.bytes);

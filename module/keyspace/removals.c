@@ -1,6 +1,8 @@
 /* removals.c: telling of records that are gone. See removals.h. */
 #include "keyspace/removals.h"
 
+#include "server/quiet.h"
+
 void removals_note(void *all, const uint8_t *key, size_t key_len) {
     removals *r = all;
     r->keys[r->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
@@ -10,7 +12,7 @@ void removals_announce(RedisModuleCtx *ctx, removals *all, int type, const char 
     if (all->count == 0) return;
     RedisModule_Replicate(ctx, "CDEL", "v", all->keys, all->count);
     for (size_t i = 0; i < all->count; i++) {
-        RedisModule_SignalModifiedKey(ctx, all->keys[i]);
+        quiet_signal_modified(ctx, all->keys[i]);
         RedisModule_NotifyKeyspaceEvent(ctx, type, event, all->keys[i]);
         RedisModule_FreeString(NULL, all->keys[i]);
     }

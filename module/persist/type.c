@@ -29,7 +29,8 @@ static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t
 /* How much work freeing is: the server does it in the background if it is much. */
 static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
-    return ((const keyed_map *)value)->m->totals.pages;
+    const map_totals *t = &((const keyed_map *)value)->m->totals;
+    return t->pages + t->large;
 }
 
 /* COPY: the same records under another name. */

@@ -433,6 +433,7 @@ static int get_api(const char *name, void *at) {
         NOTHING(ReplicateVerbatim),
         NOTHING(Log),
         NOTHING(SignalModifiedKey),
+        NOTHING(GetNotifyKeyspaceEvents),
         NOTHING(NotifyKeyspaceEvent),
         NOTHING(Call),
         NOTHING(GetServerInfo),

@@ -48,12 +48,13 @@ NATIVE = {
     "CDBSIZE": "DBSIZE",
 }
 
-# A TTL may be granted late by 0.1% and 2 ms, never early.
+# A record may live longer than was asked for by 0.1% and 2 ms, never shorter; who asks is told the asked time or one
+# that is earlier by as much, never a later one.
 LATE_MS = 2
 
 
 def late_by(ttl_ms):
-    """By how much a record may outlive a TTL of `ttl_ms`, ms."""
+    """By how much a record may outlive a TTL of `ttl_ms`, and what is told of it fall short, ms."""
     return LATE_MS + ttl_ms // 1000 + 1
 
 

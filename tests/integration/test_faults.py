@@ -13,7 +13,7 @@ import time
 import pytest
 import redis
 
-from helpers import assert_stored, info, is_error, load, now_ms, reply, texts, wait_for
+from helpers import assert_stored, info, is_error, late_by, load, now_ms, reply, texts, wait_for
 from proxy import Proxy
 from server import ROOT
 
@@ -316,7 +316,7 @@ def test_the_clock_steps_forward(faulty):
         wait_for(lambda: info(r)["records"] == len(lasting) + len(long_lived), what="active expiry")
         assert_stored(r, lasting | long_lived)
         ttl = r.execute_command("CTTL", next(iter(long_lived)))
-        assert 29 * DAY - 60 <= ttl <= 29 * DAY + 60 + 30 * DAY // 1000
+        assert 29 * DAY - 60 - 30 * DAY // 1000 <= ttl <= 29 * DAY + 60
 
 
 def test_the_clock_steps_back_and_forth(faulty):
@@ -335,7 +335,8 @@ def test_the_clock_steps_back_and_forth(faulty):
                 assert r.execute_command("CSET", key, b"v%d" % i, "PXAT", at_ms[key]) == b"OK"
             for key, wanted in at_ms.items():
                 got = r.execute_command("CPEXPIRETIME", key)
-                assert got >= wanted, f"{key} expires {wanted - got} ms too soon after a step to {seconds}"
+                # Two bytes reach as far as it is from the farthest that the clock was set back.
+                assert wanted - late_by(1500 * DAY * 1000) <= got <= wanted, f"{key}: {got - wanted} ms after a step to {seconds}"
             assert_stored(r, stored)
             assert None not in r.execute_command("CMGET", *at_ms)
             r.execute_command("CKV", "OPTIMIZE")
@@ -345,7 +346,7 @@ def test_the_clock_steps_back_and_forth(faulty):
         assert_stored(r, stored)
         assert None not in r.execute_command("CMGET", *at_ms)
         for key, wanted in at_ms.items():
-            assert r.execute_command("CPEXPIRETIME", key) >= wanted
+            assert wanted - late_by(1500 * DAY * 1000) <= r.execute_command("CPEXPIRETIME", key) <= wanted
 
 
 def test_no_process_to_be_had(faulty):

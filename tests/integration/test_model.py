@@ -151,9 +151,10 @@ class Store(RuleBasedStateMachine):
             if earliest is NEVER:
                 assert got == -1
             else:
-                assert earliest <= got <= latest
-                # From now on it is known when.
-                self.model[key] = self.model[key][0], got, min(latest, got + late_by(0))
+                # What is told is as much before the time that was asked for as the expiry may be after it.
+                span = latest - earliest
+                assert earliest - span <= got <= latest
+                self.model[key] = self.model[key][0], max(earliest, got), min(latest, got + span)
 
     # --- writes ---
 

@@ -73,10 +73,6 @@ int64_t expiry_told_ms(uint16_t code, uint64_t base) {
     return ms_up(ticks_of(code, base) - (units << (2 * unit))) + 1;
 }
 
-int64_t expiry_kept_ms(int64_t at_ms, int64_t now_ms) {
-    return at_ms <= now_ms ? at_ms : expiry_ms(expiry_code(at_ms, now_ms), expiry_ticks(now_ms));
-}
-
 uint16_t expiry_rebase(uint16_t code, uint64_t base, uint64_t new_base) {
     if (code >= EXPIRY_PAST) return code;
     uint64_t at = ticks_of(code, base);

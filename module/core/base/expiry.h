@@ -52,10 +52,6 @@ int64_t expiry_ms(uint16_t code, uint64_t base);
  * one unit earlier (three for one code of the largest unit). */
 int64_t expiry_told_ms(uint16_t code, uint64_t base);
 
-/* The time that a record with this expiry really expires. Whoever sets that time later, elsewhere,
- * sets the same: it is what replicas and files are told. A past time stays as it is. */
-int64_t expiry_kept_ms(int64_t at_ms, int64_t now_ms);
-
 /* The same moment as seen from another base; EXPIRY_PAST if it is not after it. A base that
  * moves back (the clock was set back) may need a coarser unit: later by at most 1/1024 of the
  * new distance. */

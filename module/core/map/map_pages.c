@@ -150,14 +150,14 @@ uint8_t map_page_flags(const map *m) {
     return m->shared->count_uses ? PAGE_USES : 0;
 }
 
-page **map_add_page(map *m, bucket *b, uint32_t bytes) {
+page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes) {
     uint32_t cap = map_page_cap(bytes), n;
     page *p = m->shared->mem->alloc(cap);
     if (!p || !bucket_add(m->shared->mem, b, p)) {
         if (p) m->shared->mem->free(p);
         return NULL;
     }
-    page_init(p, cap, map_codec(m));
+    page_init(p, cap, codec);
     p->flags = map_page_flags(m);
     codecs_note_page(&m->shared->codecs, p->codec);
     m->totals.pages++;
@@ -165,14 +165,34 @@ page **map_add_page(map *m, bucket *b, uint32_t bytes) {
     return bucket_pages(b, &n) + n - 1;
 }
 
-void map_remove_page(map *m, bucket *b, uint32_t index) {
-    uint32_t n;
-    page *p = bucket_pages(b, &n)[index];
+void map_drop_page(map *m, page *p, mem_retired *old) {
     m->totals.pages--;
     m->totals.page_bytes -= p->cap;
-    bucket_remove(m->shared->mem, b, index);
     codecs_note_page_gone(&m->shared->codecs, p->codec);
-    m->shared->mem->free(p);
+    if (old)
+        mem_retire(m->shared->mem, old, p);
+    else
+        m->shared->mem->free(p);
+}
+
+void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old) {
+    uint32_t n;
+    page *p = bucket_pages(b, &n)[index];
+    bucket_remove(m->shared->mem, b, index);
+    map_drop_page(m, p, old);
+}
+
+/* ---- large records --------------------------------------------------------------------------- */
+
+void map_count_large(map *m, large *l) {
+    m->totals.large++;
+    m->totals.large_bytes += m->shared->mem->usable(l);
+}
+
+void map_free_large(map *m, large *l) {
+    m->totals.large--;
+    m->totals.large_bytes -= m->shared->mem->usable(l);
+    m->shared->mem->free(l);
 }
 
 /* ---- going over a bucket --------------------------------------------------------------------- */

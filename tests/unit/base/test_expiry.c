@@ -52,20 +52,6 @@ static void clock_back(void) {
     }
 }
 
-/* The time that is kept is the same wherever and whenever it is set again before it comes. */
-static void kept_times(void) {
-    for (int i = 0; i < 200000; i++) {
-        int64_t now = 1700000000000 + (int64_t)(test_random() % 1000000000);
-        int64_t ttl = 1 + (int64_t)(test_random() % (1ULL << (1 + test_random() % 42)));
-        int64_t kept = expiry_kept_ms(now + ttl, now);
-        CHECK(kept >= now + ttl && kept <= now + ttl + 2 + ttl / 1000);
-        int64_t later = now + (int64_t)(test_random() % (uint64_t)ttl);
-        CHECK(expiry_kept_ms(kept, later) == kept);
-    }
-    CHECK(expiry_kept_ms(5, 5) == 5 && expiry_kept_ms(-7, 5) == -7);
-    CHECK(expiry_kept_ms(EXPIRY_NEVER, 5) == EXPIRY_NEVER);
-}
-
 /* The unit of years, where two counts are taken and a third stands for their times as well. */
 static void told_of_long_ones(void) {
     for (int64_t years = 70; years < 272; years++) {
@@ -86,11 +72,9 @@ static void too_long(void) {
     uint16_t longest = expiry_code(now + EXPIRY_TTL_MAX_MS, now);
     for (int i = 0; i < 3; i++) {
         CHECK(expiry_code(far[i], now) == longest);
-        int64_t kept = expiry_kept_ms(far[i], now);
-        CHECK(kept >= now + EXPIRY_TTL_MAX_MS && expiry_kept_ms(kept, now + 1000) == kept);
+        CHECK(expiry_ms(longest, expiry_ticks(now)) >= now + EXPIRY_TTL_MAX_MS);
     }
     CHECK(expiry_code(INT64_MIN, now) == EXPIRY_PAST);
-    CHECK(expiry_kept_ms(INT64_MIN, now) == INT64_MIN);
 }
 
 static void special_codes(void) {
@@ -110,7 +94,6 @@ int main(void) {
     random_ttls();
     rebases();
     clock_back();
-    kept_times();
     told_of_long_ones();
     too_long();
     special_codes();

@@ -1,0 +1,38 @@
+/* quiet.c: the server's own announcements that are not for our keys. See quiet.h. */
+#include "server/quiet.h"
+
+#include <stddef.h>
+
+#define REDIS_8_0 0x00080000
+
+/* The letters of the classes in notify-keyspace-events, from the lowest bit; a space for what can't
+ * be set. */
+static const char letters[] = "KEg$lshzxetm dnoc";
+
+static void set(RedisModuleCtx *ctx, int classes) {
+    char value[sizeof letters], *at = value;
+    for (size_t i = 0; letters[i]; i++)
+        if (classes >> i & 1 && letters[i] != ' ') *at++ = letters[i];
+    *at = 0;
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, "CONFIG", "ccc", "SET", "notify-keyspace-events", value);
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+int quiet_begin(RedisModuleCtx *ctx, int class) {
+    int now = RedisModule_GetNotifyKeyspaceEvents();
+    if (!(now & class)) return 0;
+    set(ctx, now & ~class);
+    return now;
+}
+
+void quiet_end(RedisModuleCtx *ctx, int before) {
+    if (before) set(ctx, before);
+}
+
+void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key) {
+    int looks = RedisModule_GetServerVersion() >= REDIS_8_0;
+    int before = looks ? quiet_begin(ctx, REDISMODULE_NOTIFY_KEY_MISS) : 0;
+    RedisModule_SignalModifiedKey(ctx, key);
+    quiet_end(ctx, before);
+}
