@@ -45,7 +45,9 @@ bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     pass.ctx = ctx;
     if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
-        if (s->m->totals.expiring > 0 && maps_served(s)) {
+        if (s->m->totals.expiring == 0 || !maps_served(s)) {
+            maps_cursor_pass(&pass.cursor);
+        } else {
             looked_at += s->m->totals.records / s->m->buckets + 1;
             /* What is left of the bucket is due again at once. */
             if (!expire_bucket(s, bucket, now_ms, &deleted))

@@ -5,7 +5,8 @@
  * Each of the two limits (keyspace/maxmemory.h) is kept at two places:
  *
  *      limit - 1%      between commands, in slices: where memory stays while all is well
- *      limit - 0.05%   before each command, at once: the server looks next, and finds enough
+ *      limit - 0.05%   before each command, at once: the server looks next, and finds enough. Of
+ *                      ckv.maxmemory, nobody's else: as much as was written, and a little more
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the
