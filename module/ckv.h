@@ -21,6 +21,10 @@
 #define CKV_NAME           "ckv"
 #define CKV_MODULE_VERSION 1
 #define CKV_MAP_PREFIX     "ckv:"
+/* Of commands that stand for the server's own (transparent/served.h): those that ACL rules have to
+ * allow as they allow the server's own, and those that ask themselves whether it is allowed. */
+#define CKV_SERVED_PREFIX "ckv."
+#define CKV_ASKING_PREFIX "ckv+"
 
 typedef struct ckv_config {
     long long maps, dictionary_size, compression_level, train_after, maxmemory;
@@ -28,9 +32,10 @@ typedef struct ckv_config {
 
 typedef struct ckv_stats {
     uint64_t expired, evicted, hits, misses, trainings;
-    uint64_t evicted_keys; /* that are not ckv's */
-    uint64_t expire_us;    /* spent in active expiry */
-    double expired_share;  /* of the records that active expiry came by lately */
+    uint64_t evicted_keys;     /* that are not ckv's */
+    uint64_t expire_us;        /* spent in active expiry */
+    uint64_t longest_slice_us; /* of the work between commands, CPU time */
+    double expired_share;      /* of the records that active expiry came by lately */
 } ckv_stats;
 
 /* The one state of the module. */

@@ -2,8 +2,11 @@
 #include "config.h"
 
 #include "ckv.h"
+#include "keyspace/prefixes.h"
+#include "transparent/serve.h"
 
 #include <limits.h>
+#include <string.h>
 
 static long long get_number(const char *name, void *at) {
     (void)name;
@@ -16,6 +19,39 @@ static int set_number(const char *name, long long value, void *at, RedisModuleSt
     codecs_set_zstd_level(&ckv.shared.codecs, (int)ckv.config.compression_level);
     return REDISMODULE_OK;
 }
+
+/* ---- ckv.prefixes ---------------------------------------------------------------------------- */
+
+/* Lives as long as the module: the server keeps no reference. */
+static RedisModuleString *prefixes_string;
+
+static RedisModuleString *get_prefixes(const char *name, void *unused) {
+    (void)name, (void)unused;
+    return prefixes_string;
+}
+
+static int set_prefixes(const char *name, RedisModuleString *value, void *unused,
+                        RedisModuleString **error) {
+    (void)name, (void)unused;
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(value, &len), *why;
+    if (!prefixes_set(text, len, &why)) {
+        *error = RedisModule_CreateString(NULL, why, strlen(why));
+        return REDISMODULE_ERR;
+    }
+    if (prefixes_string) RedisModule_FreeString(NULL, prefixes_string);
+    prefixes_string = RedisModule_CreateString(NULL, text, len);
+    return REDISMODULE_OK;
+}
+
+/* The context has no client in Redis 7.0, and calls need one. */
+static int apply_prefixes(RedisModuleCtx *ctx, void *unused, RedisModuleString **error) {
+    (void)ctx, (void)unused, (void)error;
+    if (ckv.ctx) serve_configure(ckv.ctx); /* else at the end of the start */
+    return REDISMODULE_OK;
+}
+
+/* ---- registration ---------------------------------------------------------------------------- */
 
 int config_register(RedisModuleCtx *ctx) {
     const struct {
@@ -36,5 +72,8 @@ int config_register(RedisModuleCtx *ctx) {
                 ctx, settings[i].name, settings[i].standard, settings[i].flags, settings[i].min,
                 settings[i].max, get_number, set_number, NULL, settings[i].at) != REDISMODULE_OK)
             return REDISMODULE_ERR;
+    if (RedisModule_RegisterStringConfig(ctx, "prefixes", "", 0, get_prefixes, set_prefixes,
+                                         apply_prefixes, NULL) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
     return RedisModule_LoadConfigs(ctx);
 }

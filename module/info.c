@@ -21,7 +21,7 @@ static double ratio(double a, double b) {
 }
 
 static int gather(figure *f) {
-    map_group sum = maps_totals();
+    map_group sum = maps_totals(), unserved = maps_totals_unserved();
     const map_totals *t = &sum.totals;
     const codecs *all = &ckv.shared.codecs;
     long long codec_bytes = (long long)codecs_bytes(all);
@@ -61,8 +61,11 @@ static int gather(figure *f) {
     COUNT("hits", ckv.stats.hits);
     COUNT("misses", ckv.stats.misses);
     COUNT("maps", sum.maps);
+    COUNT("unserved_maps", unserved.maps);
+    COUNT("unserved_bytes", unserved.totals.page_bytes + unserved.totals.large_bytes);
     COUNT("buckets", sum.buckets);
     COUNT("pages", t->pages);
+    COUNT("longest_slice_us", ckv.stats.longest_slice_us);
 #undef COUNT
 #undef FRACTION
     return n;

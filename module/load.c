@@ -1,16 +1,24 @@
 /* load.c: the module's start. */
 #include "ckv.h"
 #include "server/child.h"
+#include "transparent/serve.h"
 #include "commands/register.h"
 #include "config.h"
 #include "background/cron.h"
 #include "background/evict.h"
 #include "info.h"
 #include "keyspace/migration.h"
+#include "keyspace/aof_form.h"
 #include "keyspace/places.h"
 #include "persist/type.h"
 
 #include <sys/random.h>
+
+static void on_module(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)e, (void)sub, (void)data;
+    evict_modules_changed(ctx);
+    serve_modules_changed(ctx);
+}
 
 static bool start_core(void) {
     ckv.mem =
@@ -34,7 +42,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                                           REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
                                           migration_option());
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
-        type_register(ctx) != REDISMODULE_OK || !child_start(ctx) ||
+        type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
         register_commands(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
@@ -43,5 +51,6 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     evict_start(ctx);
     cron_start(ctx);
-    return REDISMODULE_OK;
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
+    return serve_start(ctx);
 }

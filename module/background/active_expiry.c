@@ -25,12 +25,14 @@ void active_expiry_start(void) {
 /* Expires what is due in one bucket, at most a batch; true if that was all. */
 static bool expire_bucket(keyed_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
     RedisModule_SelectDb(pass.ctx, s->db);
+    uint64_t large_bytes = s->m->totals.large_bytes;
     uint32_t n = map_expire(s->m, bucket, now_ms, REMOVALS_MAX, removals_note, &pass.gone);
     *deleted += n;
     ckv.stats.expired += n;
+    bool all = n < REMOVALS_MAX && large_bytes - s->m->totals.large_bytes < MAP_EXPIRE_BYTES;
     removals_announce(pass.ctx, &pass.gone, REDISMODULE_NOTIFY_EXPIRED, "expired");
     map_home_drop_if_empty(pass.ctx, s);
-    return n < REMOVALS_MAX;
+    return all;
 }
 
 bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {

@@ -11,12 +11,14 @@
 #include "server/clock.h"
 #include "server/feed.h"
 
-#define SLICE_US       1000
-#define EXPIRE_MUCH_US 2500 /* a quarter of BUSY_MS, while much expires */
-#define IDLE_MS        100  /* between slices: with nothing to do, */
-#define BUSY_MS        10   /* with something to do, */
-#define HURRIED_MS     1    /* and with a client waiting for it, or memory full */
-#define LATE_US        200000
+/* All that is done between two commands. No step begins after that, and none takes as long again.
+ */
+#define SLICE_US   1000
+#define IDLE_MS    100 /* between slices: with nothing to do, */
+#define BUSY_MS    10  /* with something to do, */
+#define EXPIRE_MS  3   /* while much expires: a quarter of the time, */
+#define HURRIED_MS 1   /* and with a client waiting for it, or memory full */
+#define LATE_US    200000
 
 static void tick(RedisModuleCtx *ctx, void *unused);
 
@@ -39,23 +41,52 @@ static void on_server_cron(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub
     schedule(ctx, HURRIED_MS);
 }
 
-static void tick(RedisModuleCtx *ctx, void *unused) {
-    (void)unused;
-    static bool much_expires;
-    uint64_t deadline_us = clock_monotonic_us() + SLICE_US;
+/* ---- the steps ------------------------------------------------------------------------------- */
+
+/* What they last said of themselves. */
+static bool much_expires, full;
+
+static void step_codecs(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    (void)ctx;
     if (train_step(deadline_us)) reencode_start();
     reencode_step(deadline_us);
-    deadline_us = clock_monotonic_us() + (much_expires ? EXPIRE_MUCH_US : SLICE_US);
+}
+
+static void step_expiry(RedisModuleCtx *ctx, uint64_t deadline_us) {
     much_expires = active_expiry_step(ctx, deadline_us);
-    bool full = evict_step(ctx, clock_monotonic_us() + SLICE_US);
+}
+
+static void step_eviction(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    full = evict_step(ctx, deadline_us);
+}
+
+#define STEPS 3
+static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {step_codecs, step_expiry,
+                                                                 step_eviction};
+
+/* Each has its turn to be the first: who comes later has what time the others leave. */
+static void take_steps(RedisModuleCtx *ctx) {
+    static unsigned turn;
+    uint64_t deadline_us = clock_monotonic_us() + SLICE_US;
+    turn++;
+    for (unsigned i = 0; i < STEPS && clock_monotonic_us() < deadline_us; i++)
+        steps[(turn + i) % STEPS](ctx, deadline_us);
+}
+
+static void tick(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    uint64_t began_us = clock_thread_us();
+    take_steps(ctx);
     renamed_maps_step();
-    old_codecs_of_empty_store();
+    old_codecs_free();
     map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();
-    bool busy = reencode_running() || train_running() || much_expires || evict_near();
-    int wait_ms = reencode_awaited() || full ? HURRIED_MS : busy ? BUSY_MS : IDLE_MS;
-    schedule(ctx, wait_ms);
+    bool busy = reencode_running() || train_running() || evict_near();
+    int wait_ms = much_expires ? EXPIRE_MS : busy ? BUSY_MS : IDLE_MS;
+    schedule(ctx, reencode_awaited() || full ? HURRIED_MS : wait_ms);
+    uint64_t took_us = clock_thread_us() - began_us;
+    if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
 }
 
 void cron_start(RedisModuleCtx *ctx) {

@@ -230,21 +230,15 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
-static void look_for_modules(RedisModuleCtx *ctx) {
+void evict_modules_changed(RedisModuleCtx *ctx) {
     RedisModuleCallReply *list = RedisModule_Call(ctx, "MODULE", "c", "LIST");
     evict.others_by_timer_only = !list || RedisModule_CallReplyLength(list) > 1;
     if (list) RedisModule_FreeCallReply(list);
 }
 
-static void on_module(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)e, (void)sub, (void)data;
-    look_for_modules(ctx);
-}
-
 void evict_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&evict.hand);
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
-    look_for_modules(ctx);
+    evict_modules_changed(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
     configure(ctx);
 }

@@ -19,6 +19,9 @@
 /* Once, at load, when the settings are known. */
 void evict_start(RedisModuleCtx *ctx);
 
+/* A module has come or gone. */
+void evict_modules_changed(RedisModuleCtx *ctx);
+
 /* Makes room until `deadline_us` (monotonic), if memory is near a limit. True: come back soon. */
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us);
 

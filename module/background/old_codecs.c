@@ -7,16 +7,8 @@
 
 #define EMPTY_MS 1000 /* that a store must be empty */
 
-/* Values on their way to or from the keyspace are come by in no pass. */
-void old_codecs_free(void) {
-    codecs *all = &ckv.shared.codecs;
-    if (maps_any_unlisted()) return;
-    for (int i = 1; i < CODECS_MAX; i++)
-        if (codecs_get(all, (uint8_t)i) && i != codecs_current_id(all))
-            codecs_remove(all, (uint8_t)i);
-}
-
-void old_codecs_of_empty_store(void) {
+/* Of an empty store the current one goes as well. */
+static void clear_empty_store(void) {
     static int64_t empty_ms;
     static bool used;
     if (maps_any() || train_running()) {
@@ -28,4 +20,9 @@ void old_codecs_of_empty_store(void) {
         map_shared_clear(&ckv.shared);
         used = false;
     }
+}
+
+void old_codecs_free(void) {
+    codecs_remove_unused(&ckv.shared.codecs);
+    clear_empty_store();
 }

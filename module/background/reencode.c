@@ -1,14 +1,17 @@
 /* reencode.c: bringing every page to the current codec. See reencode.h. */
 #include "background/reencode.h"
 
-#include "background/old_codecs.h"
+#include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
 #include "server/clock.h"
 #include "server/waiting.h"
 
+/* Bytes in one go, which take less than half a millisecond; a longer value is a go of its own. */
+#define GO_BYTES (32u << 10)
+
 static struct {
     bool running;
-    bool failed; /* some page of the pass could not be brought to the current codec */
+    uint64_t arrivals; /* of maps, when it began */
     maps_cursor cursor;
     mem_retired old; /* pages that are written anew */
     waiting clients;
@@ -20,29 +23,49 @@ void reencode_init(void) {
 
 void reencode_start(void) {
     pass.running = true;
-    pass.failed = false;
+    pass.arrivals = maps_arrivals();
     maps_cursor_start(&pass.cursor);
 }
 
 static void finish(void) {
     pass.running = false;
     mem_free_retired(&ckv.mem, &pass.old);
-    if (!pass.failed) old_codecs_free();
+    codecs_remove_unused(&ckv.shared.codecs);
     waiting_answer(&pass.clients, NULL);
 }
 
-/* One bucket at least, and then as many as will fit: one can take longer than a slice, and would
- * double it if it were begun at its end. */
+/* True: the bucket is done with. */
+static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks) {
+    switch (map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old)) {
+    case MAP_MORE:
+        return false;
+    case MAP_FAILED: /* the codec of what is left stays in use */
+    case MAP_DONE:
+        break;
+    }
+    return true;
+}
+
+/* Whether maps have come back since the last pass, while it had to leave some old codec in use. */
+static bool worth_another(void) {
+    const codecs *all = &ckv.shared.codecs;
+    bool old = codecs_count(all) > (codecs_current_id(all) != CODEC_RAW);
+    return old && maps_arrivals() != pass.arrivals;
+}
+
+/* As often as will fit: no go is begun that would end after the slice, if it takes as long as the
+ * last one. */
 void reencode_step(uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
     uint64_t now_ticks = expiry_ticks(clock_now_ms()), began_us, now_us = clock_monotonic_us();
-    while (pass.running) {
+    if (!pass.running && worth_another()) reencode_start();
+    while (pass.running && now_us < deadline_us) {
         if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
             finish();
             return;
         }
-        if (!map_reencode(s->m, bucket, now_ticks, &pass.old)) pass.failed = true;
+        if (!go_on(s, bucket, now_ticks)) maps_cursor_again(&pass.cursor, s, bucket);
         began_us = now_us;
         now_us = clock_monotonic_us();
         if (now_us + (now_us - began_us) >= deadline_us) return;

@@ -50,7 +50,9 @@ typedef struct collection {
 static struct {
     bool sampling;
     maps_cursor cursor;
-    uint64_t chance; /* that a bucket is sampled, of CODEC_SAMPLE_ALL */
+    uint32_t seen, seen_before; /* records of the bucket: in this step, in those before it */
+    uint64_t deadline_us;       /* of the step */
+    uint64_t chance;            /* that a bucket is sampled, of CODEC_SAMPLE_ALL */
     uint64_t random;
     collection keys, values[2]; /* short ones, long ones: see CODEC_LONG */
     uint8_t last_stem[64];
@@ -116,6 +118,13 @@ static void forget(collection *c) {
     *c = (collection){0};
 }
 
+/* Takes a while: so it is for the thread that has learned from them. */
+static void forget_samples(void) {
+    forget(&job.keys);
+    forget(&job.values[0]);
+    forget(&job.values[1]);
+}
+
 /* Neighbours share their stem, and it is stored once: it counts once. */
 static void collect_key(const uint8_t *key, size_t len) {
     uint8_t suffix;
@@ -144,20 +153,41 @@ static bool sampled_enough(void) {
     return more >= SAMPLE_MAX && (less >= SAMPLE_MAX || less < SAMPLE_MAX / HARDLY);
 }
 
-static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
-    collect_key(key, key_len);
-    size_t len;
-    const uint8_t *value = map_value(context, pos, &len);
-    if (!value || len == 0) return true;
+/* What is learned is of no use for values longer than CODEC_PHRASE_MAX. */
+static void sample_value(map *m, const map_pos *pos) {
+    size_t len = map_value_len(m, pos);
+    if (len == CODEC_NO_ROOM || len == 0 || len > CODEC_PHRASE_MAX) return;
+    const uint8_t *value = map_value(m, pos, &len);
     collection *kind = &job.values[len >= CODEC_LONG];
-    if (kind->used < SAMPLE_MAX) collect(kind, value, len < RECORD_MAX ? len : RECORD_MAX);
-    return !sampled_enough();
+    if (!value || kind->used >= SAMPLE_MAX) return;
+    collect(kind, value, len < RECORD_MAX ? len : RECORD_MAX);
+}
+
+/* Stops in the midst of a bucket if there is no time for more. */
+static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    if (job.seen++ < job.seen_before) return true;
+    collect_key(key, key_len);
+    sample_value(context, pos);
+    return !sampled_enough() && clock_monotonic_us() < job.deadline_us;
+}
+
+/* Takes a bucket into the sample, or what is left of it. The bucket may change meanwhile: then some
+ * of it is missed, or taken twice. */
+static void sample_bucket(keyed_map *s, uint32_t bucket) {
+    job.seen = 0;
+    if (map_each(s->m, bucket, sample_record, s->m)) {
+        job.seen_before = 0;
+    } else {
+        job.seen_before = job.seen;
+        maps_cursor_again(&job.cursor, s, bucket);
+    }
 }
 
 static void start_sampling(void) {
     map_group sum = maps_totals();
     uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
     job.sampling = true;
+    job.seen_before = 0;
     job.data_bytes = raw;
     /* So many buckets that there is enough of the short values even where long ones fill the
      * memory. */
@@ -220,6 +250,7 @@ static codec *learn(void) {
 static void *run(void *percent) {
     pace_set((unsigned)(uintptr_t)percent);
     atomic_store(&learned, learn());
+    forget_samples();
     malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
     atomic_store(&finished, true);
     return NULL;
@@ -238,6 +269,7 @@ static void start_learning(void) {
     uintptr_t percent = urgent ? 100 : TRAINING_PERCENT;
     if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
         ckv_log("warning", "can't start a thread to train on");
+        forget_samples();
         atomic_store(&finished, true);
     }
     pthread_attr_destroy(&attributes);
@@ -252,9 +284,6 @@ static bool install(void) {
         id = codecs_add(&ckv.shared.codecs, c);
         if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
-    forget(&job.keys);
-    forget(&job.values[0]);
-    forget(&job.values[1]);
     atomic_store(&learning, false);
     evict_reserve(0);
     if (id == CODECS_MAX) {
@@ -304,8 +333,10 @@ bool train_step(uint64_t deadline_us) {
     }
     keyed_map *s;
     uint32_t bucket;
+    job.deadline_us = deadline_us;
     while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
-        if (next_random() < job.chance) map_each(s->m, bucket, sample_record, s->m);
+        bool wanted = job.seen_before > 0 || next_random() < job.chance;
+        if (wanted && maps_served(s)) sample_bucket(s, bucket);
         if (clock_monotonic_us() >= deadline_us) return false;
     }
     evict_reserve(job.max_bytes);

@@ -23,7 +23,7 @@ static int64_t told_expiry(const record *r, int unit) {
 static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     return RedisModule_ReplyWithLongLong(ctx, r.found ? told_expiry(&r, unit) : REPLY_NO_RECORD);
 }
@@ -99,7 +99,7 @@ static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, i
     if (!parse_conditions(ctx, argv, argc, &c)) return REDISMODULE_OK;
     if (!expire_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
     record r;
-    if (!lookup_key(ctx, argv[1], now_ms, &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
     bool wanted = r.found && met(&c, &r, at_ms);
     if (!wanted || record_expire(&r, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
     return REDISMODULE_OK;
@@ -121,7 +121,7 @@ int cmd_cpexpireat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cpersist(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     bool had_expiry = r.found && map_expiry_ms(&r.pos) != EXPIRY_NEVER;
     if (!had_expiry || record_persist(&r)) RedisModule_ReplyWithLongLong(ctx, had_expiry);
     return REDISMODULE_OK;

@@ -22,7 +22,7 @@ static bool store(record *r, RedisModuleString *value, int64_t at_ms) {
 int cmd_csetnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     if (r.found) return RedisModule_ReplyWithLongLong(ctx, 0);
     return store(&r, argv[2], EXPIRY_NEVER) ? RedisModule_ReplyWithLongLong(ctx, 1)
                                             : REDISMODULE_OK;
@@ -33,7 +33,8 @@ static int set_expiring(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
     int64_t at_ms, now_ms = clock_now_ms();
     if (!expire_read(ctx, argv[0], argv[2], unit, now_ms, true, &at_ms)) return REDISMODULE_OK;
     record r;
-    if (!lookup_key(ctx, argv[1], now_ms, &r) || !store(&r, argv[3], at_ms)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, now_ms, &r) || !store(&r, argv[3], at_ms))
+        return REDISMODULE_OK;
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -48,7 +49,7 @@ int cmd_cpsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cgetset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     RedisModuleString *old;
     if (!record_copy_value(&r, &old) || !store(&r, argv[2], EXPIRY_NEVER)) return REDISMODULE_OK;
@@ -58,7 +59,7 @@ int cmd_cgetset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cgetdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     if (record_reply_value(&r) && r.found) record_delete_by_command(&r);
     return REDISMODULE_OK;
@@ -71,7 +72,7 @@ int cmd_cgetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc > 2 && !persist && unit < 0) return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
     int64_t at_ms = EXPIRY_NEVER, now_ms = clock_now_ms();
     record r;
-    if (!lookup_key(ctx, argv[1], now_ms, &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
     record_note_read(&r);
     /* As GETEX: where there is no record, the time does not matter. */
     if (r.found && unit >= 0 && !expire_read(ctx, argv[0], argv[3], unit, now_ms, true, &at_ms))

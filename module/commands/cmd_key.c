@@ -4,6 +4,8 @@
 #include "commands/condition.h"
 #include "server/reply.h"
 #include "keyspace/lookup.h"
+#include "keyspace/native.h"
+#include "keyspace/replicate.h"
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 
@@ -12,10 +14,17 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = clock_now_ms();
     long long deleted = 0;
-    bool changed = false;
+    bool changed = false, sent_native = native_sent(ctx);
     for (int i = 1; i < argc; i++) {
         record r;
-        if (lookup_quietly(ctx, argv[i], now_ms, &r) != LOOKUP_DONE) continue;
+        lookup_begin(ctx, argv[i], now_ms, &r);
+        lookup_answer answer = lookup_begun_of_many(&r, sent_native);
+        if (answer == LOOKUP_NATIVE) {
+            long long n = native_count_of(ctx, argv[i]);
+            deleted += n;
+            changed |= n > 0;
+        }
+        if (answer != LOOKUP_DONE) continue;
         /* On a replica, what has expired is still stored: the primary says that it goes. */
         if (r.there) {
             bool existed = r.found;
@@ -25,7 +34,7 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             changed = true;
         }
     }
-    if (changed) RedisModule_ReplicateVerbatim(ctx);
+    if (changed) replicate_delete(ctx, argv + 1, (size_t)argc - 1);
     return RedisModule_ReplyWithLongLong(ctx, deleted);
 }
 
@@ -37,7 +46,7 @@ int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     c.value = argv[3];
     record r;
     bool holds;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     if (!r.found) return RedisModule_ReplyWithLongLong(ctx, 0);
     if (!condition_check(&c, &r, &holds)) return REDISMODULE_OK;
     if (holds) record_delete_by_command(&r);
@@ -49,9 +58,13 @@ int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = clock_now_ms();
     long long found = 0;
+    bool sent_native = native_sent(ctx);
     for (int i = 1; i < argc; i++) {
         record r;
-        if (lookup_quietly(ctx, argv[i], now_ms, &r) != LOOKUP_DONE) continue;
+        lookup_begin(ctx, argv[i], now_ms, &r);
+        lookup_answer answer = lookup_begun_of_many(&r, sent_native);
+        if (answer == LOOKUP_NATIVE) found += native_count_of(ctx, argv[i]);
+        if (answer != LOOKUP_DONE) continue;
         record_note_read(&r);
         found += r.found;
     }
@@ -60,8 +73,10 @@ int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int cmd_cdbsize(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
-    if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    bool sent_native = native_sent(ctx);
+    if (!sent_native && !acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
     renamed_maps_find();
-    map_group sum = maps_totals_of(RedisModule_GetSelectedDb(ctx));
-    return RedisModule_ReplyWithLongLong(ctx, (long long)sum.totals.records);
+    uint64_t records = maps_totals_of(RedisModule_GetSelectedDb(ctx)).totals.records;
+    if (sent_native) records += native_count(ctx);
+    return RedisModule_ReplyWithLongLong(ctx, (long long)records);
 }

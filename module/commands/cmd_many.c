@@ -2,9 +2,10 @@
 #include "commands/commands.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
+#include "keyspace/native.h"
+#include "keyspace/replicate.h"
 #include "server/reply.h"
 #include "server/clock.h"
-#include "keyspace/replicate.h"
 
 #include <limits.h>
 
@@ -27,21 +28,37 @@ static record *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, record rin
     return &ring[i % AHEAD];
 }
 
+static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
+    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "GET", &key, 1);
+    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING) {
+        native_reply(ctx, reply);
+        return;
+    }
+    if (reply) RedisModule_FreeCallReply(reply);
+    RedisModule_ReplyWithNull(ctx);
+}
+
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
     record ring[AHEAD];
     keys k = {argv + 1, argc - 1, 1, clock_now_ms()};
+    bool sent_native = native_sent(ctx);
     RedisModule_ReplyWithArray(ctx, k.count);
     for (int i = 0; i < k.count; i++) {
         record *r = begin_ahead(ctx, &k, i, ring);
         /* As MGET: what is not a string counts as missing. */
-        if (lookup_begun(r) != LOOKUP_DONE) {
+        switch (lookup_begun_of_many(r, sent_native)) {
+        case LOOKUP_DONE:
+            record_note_read(r);
+            record_reply_value(r);
+            break;
+        case LOOKUP_NATIVE:
+            reply_native_value(ctx, r->name);
+            break;
+        default:
             RedisModule_ReplyWithNull(ctx);
-            continue;
         }
-        record_note_read(r);
-        record_reply_value(r);
     }
     return REDISMODULE_OK;
 }
@@ -51,7 +68,9 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* Whether all keys can be written. False: the error is replied. */
 static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
     for (int i = 0; i < k->count; i++) {
-        if (!lookup_reply_answer(ctx, lookup_possible(ctx, k->argv[i * k->step]))) return false;
+        lookup_answer answer = lookup_possible(ctx, k->argv[i * k->step]);
+        if (answer == LOOKUP_NATIVE) continue;
+        if (!lookup_reply_answer(ctx, NULL, 0, answer)) return false;
     }
     return true;
 }
@@ -61,26 +80,47 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
     record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
-        if (lookup_begun(r) != LOOKUP_DONE || r->found != there) return false;
+        bool native = lookup_begun(r) == LOOKUP_NATIVE;
+        if ((native ? native_exists(ctx, r->name) : r->found) != there) return false;
     }
     return true;
 }
 
 typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 
+/* Writes over a value of the server's own. Replicas are told of all keys together. */
+static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
+                       many_expiry expiry, int64_t at_ms) {
+    RedisModuleCallReply *reply =
+        expiry == MANY_AT     ? RedisModule_Call(ctx, "SET", "sscl", key, value, "PXAT", at_ms)
+        : expiry == MANY_KEEP ? RedisModule_Call(ctx, "SET", "ssc", key, value, "KEEPTTL")
+                              : RedisModule_Call(ctx, "SET", "ss", key, value);
+    if (reply) RedisModule_FreeCallReply(reply);
+    native_take_in(ctx, key);
+}
+
+static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t at_ms) {
+    size_t len;
+    const char *value = RedisModule_StringPtrLen(raw, &len);
+    bool done = expiry == MANY_KEEP ? record_put_keeping_expiry(r, value, len)
+                                    : record_put(r, value, len, at_ms);
+    if (!done) return false;
+    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
+    if (expiry == MANY_AT) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    return true;
+}
+
 /* Writes all records. False: the error is replied. */
 static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
     record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
-        size_t len;
-        const char *value = RedisModule_StringPtrLen(k->argv[i * k->step + 1], &len);
-        if (!lookup_reply_answer(ctx, lookup_begun(r))) return false;
-        bool done = expiry == MANY_KEEP ? record_put_keeping_expiry(r, value, len)
-                                        : record_put(r, value, len, at_ms);
-        if (!done) return false;
-        record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
-        if (expiry == MANY_AT) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+        RedisModuleString *value = k->argv[i * k->step + 1];
+        lookup_answer answer = lookup_begun(r);
+        if (answer == LOOKUP_NATIVE)
+            put_native(ctx, r->name, value, expiry, at_ms);
+        else if (!lookup_reply_answer(ctx, NULL, 0, answer) || !put(r, value, expiry, at_ms))
+            return false;
     }
     return true;
 }
@@ -99,7 +139,7 @@ int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k) ||
         !put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER))
         return REDISMODULE_OK;
-    RedisModule_ReplicateVerbatim(ctx);
+    replicate_command(ctx, "CMSET", k.argv, (size_t)k.count * 2, 2);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -108,7 +148,7 @@ int cmd_cmsetnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k)) return REDISMODULE_OK;
     if (!all_there(ctx, &k, false)) return RedisModule_ReplyWithLongLong(ctx, 0);
     if (!put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER)) return REDISMODULE_OK;
-    RedisModule_Replicate(ctx, "CMSET", "v", k.argv, (size_t)k.count * 2);
+    replicate_command(ctx, "CMSET", k.argv, (size_t)k.count * 2, 2);
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }
 
@@ -141,15 +181,15 @@ static bool parse_options(RedisModuleString **argv, int argc, int first, many_op
     return true;
 }
 
-static void replicate_many(RedisModuleCtx *ctx, RedisModuleString *count, const keys *k,
-                           many_expiry expiry, int64_t at_ms) {
-    size_t n = (size_t)k->count * 2;
-    if (expiry == MANY_AT)
-        RedisModule_Replicate(ctx, "CMSETEX", "svcl", count, k->argv, n, "PXAT", (long long)at_ms);
-    else if (expiry == MANY_KEEP)
-        RedisModule_Replicate(ctx, "CMSETEX", "svc", count, k->argv, n, "KEEPTTL");
-    else
-        RedisModule_Replicate(ctx, "CMSET", "v", k->argv, n);
+/* Not of one kind, or with an expiry: record by record, which every replica understands. */
+static void replicate_many(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
+    for (int i = 0; i < k->count; i++) {
+        RedisModuleString **pair = &k->argv[i * k->step];
+        if (expiry == MANY_KEEP)
+            replicate_set_keeping_expiry(ctx, pair[0], pair[1]);
+        else
+            replicate_set(ctx, pair[0], pair[1], at_ms);
+    }
 }
 
 /* The keys of CMSETEX; the error that there is instead, or NULL. */
@@ -189,6 +229,6 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);
     many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
     if (!put_all(ctx, &k, expiry, at_ms)) return REDISMODULE_OK;
-    replicate_many(ctx, argv[1], &k, expiry, at_ms);
+    replicate_many(ctx, &k, expiry, at_ms);
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }

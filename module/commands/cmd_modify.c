@@ -25,18 +25,25 @@ static bool length_allowed(RedisModuleCtx *ctx, uint64_t len) {
     return false;
 }
 
+/* A command that changes a value, as replicas are told of it, and its event. */
+typedef struct change {
+    const char *command, *event;
+    RedisModuleString **argv;
+    int argc;
+} change;
+
 /* Writes the changed value, announces it and replies a number. */
-static int finish(record *r, const void *value, size_t len, const char *event, long long reply) {
+static int finish(record *r, const void *value, size_t len, const change *c, long long reply) {
     if (!record_put_keeping_expiry(r, value, len)) return REDISMODULE_OK;
-    RedisModule_ReplicateVerbatim(r->ctx);
-    record_notify(r, REDISMODULE_NOTIFY_STRING, event);
+    replicate_command(r->ctx, c->command, c->argv + 1, (size_t)c->argc - 1, (size_t)c->argc - 1);
+    record_notify(r, REDISMODULE_NOTIFY_STRING, c->event);
     return RedisModule_ReplyWithLongLong(r->ctx, reply);
 }
 
 /* ---- appending and ranges -------------------------------------------------------------------- */
 
 /* Writes `part` over the value at `offset`, with zero bytes up to there. */
-static int overlay(record *r, size_t offset, const char *part, size_t part_len, const char *event) {
+static int overlay(record *r, size_t offset, const char *part, size_t part_len, const change *c) {
     size_t len;
     const uint8_t *value = value_or_empty(r, &len);
     if (!value) return REDISMODULE_OK;
@@ -45,7 +52,7 @@ static int overlay(record *r, size_t offset, const char *part, size_t part_len, 
     uint8_t *changed = RedisModule_Calloc(1, total + 1);
     memcpy(changed, value, len);
     memcpy(changed + offset, part, part_len);
-    finish(r, changed, total, event, (long long)total);
+    finish(r, changed, total, c, (long long)total);
     RedisModule_Free(changed);
     return REDISMODULE_OK;
 }
@@ -53,10 +60,11 @@ static int overlay(record *r, size_t offset, const char *part, size_t part_len, 
 int cmd_cappend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     size_t part_len, len = r.found ? map_value_len(r.in->m, &r.pos) : 0;
     const char *part = RedisModule_StringPtrLen(argv[2], &part_len);
-    return overlay(&r, len, part, part_len, "append");
+    change c = {"CAPPEND", "append", argv, argc};
+    return overlay(&r, len, part, part_len, &c);
 }
 
 int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -66,14 +74,15 @@ int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return reply_error(ctx, ERROR_INTEGER);
     if (offset < 0) return reply_error(ctx, "ERR offset is out of range");
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     size_t part_len;
     const char *part = RedisModule_StringPtrLen(argv[3], &part_len);
     if (part_len == 0)
         return RedisModule_ReplyWithLongLong(
             ctx, r.found ? (long long)map_value_len(r.in->m, &r.pos) : 0);
     if (!length_allowed(ctx, (uint64_t)offset + part_len)) return REDISMODULE_OK;
-    return overlay(&r, (size_t)offset, part, part_len, "setrange");
+    change c = {"CSETRANGE", "setrange", argv, argc};
+    return overlay(&r, (size_t)offset, part, part_len, &c);
 }
 
 int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -83,7 +92,7 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         RedisModule_StringToLongLong(argv[3], &to) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     size_t size;
     const uint8_t *value = value_or_empty(&r, &size);
@@ -109,9 +118,9 @@ static RedisModuleString *number_text(record *r) {
 }
 
 /* The event is the same whichever way it goes. */
-static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by) {
+static int add(RedisModuleCtx *ctx, const change *c, long long by) {
     record r;
-    if (!lookup_key(ctx, key, clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, c->argv, c->argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     RedisModuleString *text = number_text(&r);
     long long n;
     if (!text) return REDISMODULE_OK;
@@ -122,15 +131,17 @@ static int add(RedisModuleCtx *ctx, RedisModuleString *key, long long by) {
         return reply_error(ctx, "ERR increment or decrement would overflow");
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", n);
-    return finish(&r, digits, (size_t)len, "incrby", n);
+    return finish(&r, digits, (size_t)len, c, n);
 }
 
 int cmd_cincr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return argc == 2 ? add(ctx, argv[1], 1) : RedisModule_WrongArity(ctx);
+    change c = {"CINCR", "incrby", argv, argc};
+    return argc == 2 ? add(ctx, &c, 1) : RedisModule_WrongArity(ctx);
 }
 
 int cmd_cdecr(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return argc == 2 ? add(ctx, argv[1], -1) : RedisModule_WrongArity(ctx);
+    change c = {"CDECR", "incrby", argv, argc};
+    return argc == 2 ? add(ctx, &c, -1) : RedisModule_WrongArity(ctx);
 }
 
 int cmd_cincrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -138,7 +149,8 @@ int cmd_cincrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
-    return add(ctx, argv[1], by);
+    change c = {"CINCRBY", "incrby", argv, argc};
+    return add(ctx, &c, by);
 }
 
 int cmd_cdecrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -147,7 +159,8 @@ int cmd_cdecrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
         return reply_error(ctx, ERROR_INTEGER);
     if (by == INT64_MIN) return reply_error(ctx, "ERR decrement would overflow");
-    return add(ctx, argv[1], -by);
+    change c = {"CDECRBY", "incrby", argv, argc};
+    return add(ctx, &c, -by);
 }
 
 /* As Redis prints a float: 17 digits behind the point, without the zeros at the end. */
@@ -163,7 +176,7 @@ int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     record r;
     long double n, by;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     RedisModuleString *text = number_text(&r);
     if (!text) return REDISMODULE_OK;
     bool read = RedisModule_StringToLongDouble(text, &n) == REDISMODULE_OK &&

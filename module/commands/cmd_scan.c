@@ -33,7 +33,6 @@
 
 typedef struct filter {
     int db;
-    uint32_t place; /* of the map that is being looked through */
     int64_t now_ms;
     const char *pattern; /* NULL: any key */
     size_t pattern_len;
@@ -56,9 +55,7 @@ static void filter_pattern(filter *f, RedisModuleString *pattern) {
 static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
     int64_t at_ms = map_expiry_ms(pos);
     if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
-    if (f->pattern && !glob_match(f->pattern, f->pattern_len, (const char *)key, len)) return false;
-    /* A map that has been renamed holds records that no look-up finds. */
-    return places_of_key(key, len) == f->place;
+    return !f->pattern || glob_match(f->pattern, f->pattern_len, (const char *)key, len);
 }
 
 /* ---- CSCAN ----------------------------------------------------------------------------------- */
@@ -91,11 +88,10 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
 /* Goes on from a cursor until `count` records have been looked at; returns the next one. */
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
     while (g->looked_at < count && cursor >> 32 < ckv.places) {
-        g->filter.place = (uint32_t)(cursor >> 32);
-        const keyed_map *s = maps_served_at(g->filter.db, g->filter.place);
-        uint64_t position = MAP_SCAN_END;
+        uint64_t place = cursor >> 32, position = MAP_SCAN_END;
+        const keyed_map *s = maps_served_at(g->filter.db, (uint32_t)place);
         if (s) position = map_scan(s->m, (uint32_t)cursor, gather, g);
-        cursor = ((uint64_t)g->filter.place << 32) + position;
+        cursor = (place << 32) + position;
     }
     return cursor >> 32 < ckv.places ? cursor : 0;
 }
@@ -187,7 +183,6 @@ static bool list(void *context, const uint8_t *key, size_t len, const map_pos *p
 static void list_all(listing *l) {
     for (uint32_t place = 0; place < ckv.places && l->found < l->limit; place++) {
         const keyed_map *s = maps_served_at(l->filter.db, place);
-        l->filter.place = place;
         for (uint32_t i = 0; s && i < s->m->buckets; i++)
             if (!map_each(s->m, i, list, l)) break;
     }
@@ -233,8 +228,7 @@ int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     uint64_t records = maps_totals_of(l.filter.db).totals.records;
     for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
         const keyed_map *s = map_of_record(l.filter.db, random_number() % records);
-        if (!s) continue; /* it is in a map under a name that is not ours */
-        l.filter.place = s->place;
+        if (!s) break;
         map_visit_random(s->m, random_number(), list, &l);
     }
     if (l.found == 0) list_all(&l);

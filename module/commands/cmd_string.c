@@ -98,7 +98,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     lookup_begin(ctx, argv[1], now_ms, &r);
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
-    if (!lookup_reply_answer(ctx, lookup_begun(&r))) return REDISMODULE_OK;
+    if (!lookup_reply_answer(ctx, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;
     return set(argv[2], &o, &r, &encoded, at_ms);
 }
 
@@ -107,7 +107,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     record_reply_value(&r);
     return REDISMODULE_OK;
@@ -116,7 +116,7 @@ int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
-    if (!lookup_key(ctx, argv[1], clock_now_ms(), &r)) return REDISMODULE_OK;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     size_t len = r.found ? map_value_len(r.in->m, &r.pos) : 0;
     RedisModule_ReplyWithLongLong(ctx, (long long)len);

@@ -10,6 +10,7 @@
 typedef enum command_keys {
     KEYS_NONE,
     KEYS_ONE,     /* the first argument */
+    KEYS_SECOND,  /* the second argument, if there is one */
     KEYS_ALL,     /* every argument */
     KEYS_PAIRS,   /* every other argument */
     KEYS_COUNTED, /* every other argument behind their number; the command is asked for them */
@@ -22,7 +23,7 @@ typedef struct command_entry {
     const char *categories; /* of ACL, besides those that follow from the flags */
     command_keys keys;
     uint64_t key_flags; /* REDISMODULE_CMD_KEY_* */
-    const char *syntax; /* of the arguments, see syntax.h */
+    const char *syntax; /* of the arguments, see syntax.h; NULL: any, and it is not documented */
     const char *summary, *complexity;
     const char *tips; /* for clients and proxies, may be NULL */
 } command_entry;

@@ -1,8 +1,7 @@
-/* register.c: the commands of command_table.c, as the server wants to be told of them. */
+/* register.c: commands, as the server wants to be told of them. */
 #include "commands/register.h"
 
 #include "ckv.h"
-#include "commands/command_table.h"
 #include "commands/syntax.h"
 
 #include <stdio.h>
@@ -12,15 +11,15 @@
 
 /* First, last and step, as RM_CreateCommand has them. KEYS_COUNTED: only a key spec can say it. */
 static const int legacy_range[][3] = {
-    [KEYS_NONE] = {0, 0, 0},   [KEYS_ONE] = {1, 1, 1},     [KEYS_ALL] = {1, -1, 1},
-    [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
+    [KEYS_NONE] = {0, 0, 0}, [KEYS_ONE] = {1, 1, 1},    [KEYS_SECOND] = {2, 2, 1},
+    [KEYS_ALL] = {1, -1, 1}, [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
 };
 
 static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
     RedisModuleCommandKeySpec spec = {
         .flags = e->key_flags,
         .begin_search_type = REDISMODULE_KSPEC_BS_INDEX,
-        .bs.index.pos = 1,
+        .bs.index.pos = e->keys == KEYS_SECOND ? 2 : 1,
     };
     if (e->keys == KEYS_COUNTED) {
         /* Redis up to 8.0 and Valkey up to 8.1 see the first half of such keys only, and would
@@ -32,7 +31,7 @@ static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
         spec.fk.keynum.keystep = 2;
     } else {
         spec.find_keys_type = REDISMODULE_KSPEC_FK_RANGE;
-        spec.fk.range.lastkey = e->keys == KEYS_ONE ? 0 : -1;
+        spec.fk.range.lastkey = e->keys == KEYS_ONE || e->keys == KEYS_SECOND ? 0 : -1;
         spec.fk.range.keystep = legacy_range[e->keys][2];
     }
     return spec;
@@ -45,33 +44,39 @@ static bool describe(RedisModuleCtx *ctx, RedisModuleCommand *c, const command_e
         .summary = e->summary,
         .complexity = e->complexity,
         .since = SINCE,
+        .arity = -1,
         .tips = e->tips,
         .key_specs = e->keys == KEYS_NONE ? NULL : specs,
     };
-    info.args = syntax_parse(ctx, e->syntax, &info.arity);
+    if (e->syntax) info.args = syntax_parse(ctx, e->syntax, &info.arity);
     return RedisModule_SetCommandInfo(c, &info) == REDISMODULE_OK;
 }
 
+static bool own_category;
+
 /* Categories of ACL, where the server lets modules have them (Redis 7.2; one of their own: 7.4). */
-static bool categorize(RedisModuleCommand *c, const command_entry *e, bool own_category) {
+static bool categorize(RedisModuleCommand *c, const command_entry *e) {
     char text[128];
     if (!RedisModule_SetCommandACLCategories) return true;
     snprintf(text, sizeof text, "%s %s %s%s", strstr(e->flags, "write") ? "write" : "read",
              strstr(e->flags, "fast") ? "fast" : "slow", e->categories,
-             own_category ? " " CKV_NAME : "");
+             own_category && e->syntax ? " " CKV_NAME : "");
     return RedisModule_SetCommandACLCategories(c, text) == REDISMODULE_OK;
 }
 
+int register_command(RedisModuleCtx *ctx, const command_entry *e) {
+    const int *range = legacy_range[e->keys];
+    if (RedisModule_CreateCommand(ctx, e->name, e->function, e->flags, range[0], range[1],
+                                  range[2]) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
+    RedisModuleCommand *c = RedisModule_GetCommand(ctx, e->name);
+    return c && describe(ctx, c, e) && categorize(c, e) ? REDISMODULE_OK : REDISMODULE_ERR;
+}
+
 int register_commands(RedisModuleCtx *ctx) {
-    bool own_category =
+    own_category =
         RedisModule_AddACLCategory && RedisModule_AddACLCategory(ctx, CKV_NAME) == REDISMODULE_OK;
-    for (const command_entry *e = command_table; e->name; e++) {
-        const int *range = legacy_range[e->keys];
-        if (RedisModule_CreateCommand(ctx, e->name, e->function, e->flags, range[0], range[1],
-                                      range[2]) != REDISMODULE_OK)
-            return REDISMODULE_ERR;
-        RedisModuleCommand *c = RedisModule_GetCommand(ctx, e->name);
-        if (!c || !describe(ctx, c, e) || !categorize(c, e, own_category)) return REDISMODULE_ERR;
-    }
+    for (const command_entry *e = command_table; e->name; e++)
+        if (register_command(ctx, e) != REDISMODULE_OK) return REDISMODULE_ERR;
     return REDISMODULE_OK;
 }

@@ -2,8 +2,10 @@
 #include "keyspace/lookup.h"
 
 #include "keyspace/map_home.h"
-#include "keyspace/maxmemory.h"
+#include "keyspace/native.h"
 #include "keyspace/places.h"
+#include "keyspace/prefixes.h"
+#include "keyspace/queued.h"
 #include "keyspace/record.h"
 #include "keyspace/tryagain.h"
 #include "server/reply.h"
@@ -16,39 +18,62 @@ static void expire_if_due(record *r) {
     if (!r->found && role_may_expire(r->ctx)) record_expired(r);
 }
 
+/* Whether a key without a record is the server's own. */
+static bool is_native(RedisModuleCtx *ctx, RedisModuleString *name) {
+    if (!prefixes_any()) return false;
+    switch (prefixes_match_name(name)) {
+    case PREFIX_NONE:
+        return false;
+    case PREFIX_LEAVING:
+        return true;
+    case PREFIX_SERVING:
+        return queued_holds(ctx, name) || native_exists(ctx, name);
+    }
+    return false;
+}
+
 /* Asks the server for a map that is not in the table. */
 static lookup_answer find_map(record *r) {
     r->in = maps_at(r->db, r->place);
     if (r->in) return LOOKUP_DONE;
-    switch (map_home_look(r->ctx, r->db, r->place, &r->in)) {
-    case HOME_OTHER:
-        return LOOKUP_WRONG_TYPE;
-    case HOME_MAP:
-        return LOOKUP_DONE;
-    case HOME_EMPTY:
-        break;
-    }
+    map_home_holds holds = map_home_look(r->ctx, r->db, r->place, &r->in);
+    if (holds == HOME_MAP) return LOOKUP_DONE;
+    if (is_native(r->ctx, r->name)) return LOOKUP_NATIVE;
+    if (holds == HOME_OTHER) return LOOKUP_WRONG_TYPE;
     return tryagain_ask(r->ctx, r->db, r->place) == TRYAGAIN_YES ? LOOKUP_TRY_AGAIN : LOOKUP_DONE;
 }
 
 lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *name) {
     size_t len;
     const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
-    record r = {.ctx = ctx, .db = RedisModule_GetSelectedDb(ctx)};
+    record r = {.ctx = ctx, .name = name, .db = RedisModule_GetSelectedDb(ctx)};
     r.place = places_of_key(key, len);
     return find_map(&r);
 }
 
-bool lookup_reply_answer(RedisModuleCtx *ctx, lookup_answer answer) {
-    if (answer == LOOKUP_DONE) return true;
-    RedisModule_ReplyWithError(ctx, answer == LOOKUP_WRONG_TYPE ? ERROR_TYPE : ERROR_MOVING);
+bool lookup_reply_answer(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                         lookup_answer answer) {
+    switch (answer) {
+    case LOOKUP_DONE:
+        return true;
+    case LOOKUP_NATIVE:
+        native_run(ctx, argv, argc);
+        return false;
+    case LOOKUP_WRONG_TYPE:
+        RedisModule_ReplyWithError(ctx, ERROR_TYPE);
+        return false;
+    case LOOKUP_TRY_AGAIN:
+        break;
+    }
+    RedisModule_ReplyWithError(ctx, ERROR_MOVING);
     return false;
 }
 
 bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (places_layout() != PLACES_SLOTS) return true;
-    lookup_answer answer = lookup_possible(ctx, name);
-    return answer == LOOKUP_WRONG_TYPE || lookup_reply_answer(ctx, answer);
+    if (lookup_possible(ctx, name) != LOOKUP_TRY_AGAIN) return true;
+    RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    return false;
 }
 
 void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, record *r) {
@@ -74,7 +99,12 @@ lookup_answer lookup_begun(record *r) {
     if (!begun || r->secret != r->in->m->secret[0]) record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
     if (r->there) expire_if_due(r);
-    return LOOKUP_DONE;
+    return !r->there && is_native(r->ctx, r->name) ? LOOKUP_NATIVE : LOOKUP_DONE;
+}
+
+lookup_answer lookup_begun_of_many(record *r, bool sent_native) {
+    if (sent_native && prefixes_match_name(r->name) == PREFIX_NONE) return LOOKUP_NATIVE;
+    return lookup_begun(r);
 }
 
 lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
@@ -83,6 +113,7 @@ lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64
     return lookup_begun(r);
 }
 
-bool lookup_key(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, record *r) {
-    return lookup_reply_answer(ctx, lookup_quietly(ctx, name, now_ms, r));
+bool lookup_key(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int64_t now_ms,
+                record *r) {
+    return lookup_reply_answer(ctx, argv, argc, lookup_quietly(ctx, argv[1], now_ms, r));
 }

@@ -8,14 +8,16 @@ typedef enum lookup_answer {
     LOOKUP_DONE,
     LOOKUP_WRONG_TYPE, /* the map's Redis key holds something else */
     LOOKUP_TRY_AGAIN,  /* the map is on its way to or from another node of the cluster */
+    LOOKUP_NATIVE,     /* the key is the server's own: native.h */
 } lookup_answer;
 
 #define LOOKUP_MUST_USE __attribute__((warn_unused_result))
 
-/* Finds the record of a key, as of now_ms. False: it can't be looked up, and that is the reply. */
-bool lookup_key(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms,
+/* Finds the record of a command's first argument, as of now_ms. False: there is a reply already, an
+ * error, or that of the server's own command if the key is its own. */
+bool lookup_key(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int64_t now_ms,
                 record *r) LOOKUP_MUST_USE;
-/* The same, without replying. */
+/* The same of any key, without replying. */
 lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms,
                              record *r) LOOKUP_MUST_USE;
 
@@ -24,11 +26,16 @@ lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_
 void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, record *r);
 lookup_answer lookup_begun(record *r) LOOKUP_MUST_USE;
 
+/* For each key of a command with many: those that match no prefix are the server's own if the
+ * command was sent as one of its own. */
+lookup_answer lookup_begun_of_many(record *r, bool sent_native) LOOKUP_MUST_USE;
+
 /* What lookup_key() would answer. Cheaper than finding. */
 lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *key) LOOKUP_MUST_USE;
 
-/* Replies the error that an answer stands for, if it stands for one: then false. */
-bool lookup_reply_answer(RedisModuleCtx *ctx, lookup_answer answer) LOOKUP_MUST_USE;
+/* Replies what an answer stands for, if it is another than LOOKUP_DONE: then false. */
+bool lookup_reply_answer(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                         lookup_answer answer) LOOKUP_MUST_USE;
 
 /* For commands that count what is no record as missing: whether the map of a key is not on its way.
  * All keys of a command are in one slot, so one of them stands for all. False: the error is

@@ -17,8 +17,9 @@ map_home_holds map_home_look(RedisModuleCtx *ctx, int db, uint32_t place, keyed_
     int type = RedisModule_KeyType(key);
     *s = NULL;
     if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(key) == ckv.type) {
-        *s = RedisModule_ModuleTypeGetValue(key);
-        maps_list(*s, db, place);
+        keyed_map *found = RedisModule_ModuleTypeGetValue(key);
+        if (found->state != MAP_LISTED) maps_list(found, db, place);
+        if (found->place == place) *s = found;
     }
     RedisModule_CloseKey(key);
     return *s ? HOME_MAP : type == REDISMODULE_KEYTYPE_EMPTY ? HOME_EMPTY : HOME_OTHER;
@@ -31,7 +32,7 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
     map *m = NULL;
     if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
     if (m) {
-        s = maps_wrap(m);
+        s = maps_wrap(m, place);
         int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
         RedisModule_ModuleTypeSetValue(key, ckv.type, s);
         quiet_end(ctx, before);

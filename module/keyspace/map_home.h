@@ -8,7 +8,7 @@
 
 #include "keyspace/maps.h"
 
-/* What the key of a place holds. */
+/* What the key of a place holds: a map that is inert there is as any other value. */
 typedef enum map_home_holds { HOME_EMPTY, HOME_MAP, HOME_OTHER } map_home_holds;
 
 /* Looks at the key of a place whose map is not listed, and lists one that has come there without

@@ -5,14 +5,15 @@
 #include <stdatomic.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static keyed_map *first, *last;
+static keyed_map *first, *last; /* of those that are listed */
+static keyed_map *away;
 static maps_cursor *cursors;
-static size_t listed;
+static uint64_t arrivals;
 static _Atomic size_t alive;
 
-keyed_map *maps_wrap(map *m) {
+keyed_map *maps_wrap(map *m, uint32_t home) {
     keyed_map *s = RedisModule_Alloc(sizeof *s);
-    *s = (keyed_map){.m = m, .db = -1};
+    *s = (keyed_map){.m = m, .home = home, .place = MAPS_NO_PLACE, .db = -1};
     atomic_fetch_add(&alive, 1);
     return s;
 }
@@ -29,7 +30,7 @@ void maps_free(keyed_map *s) {
 /* The maps of a database, by place, and what those that are served hold. */
 typedef struct db_maps {
     keyed_map **at; /* NULL: none yet */
-    size_t count;
+    size_t count;   /* of those that are inert, too */
     map_group *served;
 } db_maps;
 
@@ -62,13 +63,13 @@ keyed_map *maps_at(int db, uint32_t place) {
     return at ? *at : NULL;
 }
 
-static bool *hidden;     /* by place; NULL: none */
-static map_group others; /* what the listed maps hold that are not served */
+static bool *hidden;       /* by place; NULL: none */
+static map_group unserved; /* what the listed maps hold that are not served */
 
 /* Counts a listed map where it belongs now. */
 static void join_group(keyed_map *s) {
     map_leave(s->m);
-    map_join(s->m, maps_served(s) ? table.db[s->db].served : &others);
+    map_join(s->m, maps_served(s) ? table.db[s->db].served : &unserved);
 }
 
 void maps_hide(uint32_t place, bool hide) {
@@ -89,11 +90,31 @@ keyed_map *maps_served_at(int db, uint32_t place) {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
+static void enter_table(keyed_map *s) {
+    db_maps *d = make_table(s->db);
+    d->count++;
+    if (s->place == MAPS_NO_PLACE) return;
+    s->covered = d->at[s->place];
+    d->at[s->place] = s;
+}
+
+/* A key may get a new map before it loses the old one, and lose the new one again: RESTORE with
+ * REPLACE, refused after the payload has been read. */
+static void leave_table(keyed_map *s) {
+    table.db[s->db].count--;
+    if (s->place == MAPS_NO_PLACE) return;
+    keyed_map **at = table_at(s->db, s->place);
+    while (*at != s) at = &(*at)->covered;
+    *at = s->covered;
+    s->covered = NULL;
+}
+
 void maps_list(keyed_map *s, int db, uint32_t place) {
     maps_unlist(s);
     pthread_mutex_lock(&lock);
+    if (s->m->totals.records == 0) s->home = place;
     s->db = db;
-    s->place = place;
+    s->place = place == s->home ? place : MAPS_NO_PLACE;
     s->previous = last;
     s->next = NULL;
     *(last ? &last->next : &first) = s;
@@ -102,34 +123,65 @@ void maps_list(keyed_map *s, int db, uint32_t place) {
      */
     for (maps_cursor *c = cursors; c; c = c->next)
         if (!c->at) c->at = s, c->bucket = 0;
-    s->listed = true;
-    listed++;
-    if (place != MAPS_NO_PLACE) {
-        db_maps *d = make_table(db);
-        d->count += d->at[place] == NULL;
-        d->at[place] = s;
-    }
+    s->state = MAP_LISTED;
+    arrivals += s->m->totals.records > 0;
+    enter_table(s);
     join_group(s);
     pthread_mutex_unlock(&lock);
 }
 
+static void leave_list(keyed_map *s) {
+    for (maps_cursor *c = cursors; c; c = c->next)
+        if (c->at == s) *c = (maps_cursor){s->next, 0, c->pages_behind, c->next};
+    leave_table(s);
+    *(s->previous ? &s->previous->next : &first) = s->next;
+    *(s->next ? &s->next->previous : &last) = s->previous;
+    map_leave(s->m);
+}
+
+static void leave_away(keyed_map *s) {
+    *(s->previous ? &s->previous->next : &away) = s->next;
+    if (s->next) s->next->previous = s->previous;
+}
+
+static void unlist(keyed_map *s) {
+    if (s->state == MAP_LISTED) leave_list(s);
+    if (s->state == MAP_AWAY) leave_away(s);
+    s->state = MAP_UNLISTED;
+    s->place = MAPS_NO_PLACE;
+}
+
 void maps_unlist(keyed_map *s) {
     pthread_mutex_lock(&lock);
-    if (s->listed) {
-        for (maps_cursor *c = cursors; c; c = c->next)
-            if (c->at == s) *c = (maps_cursor){s->next, 0, c->pages_behind, c->next};
-        keyed_map **at = table_at(s->db, s->place);
-        if (at && *at == s) {
-            *at = NULL;
-            table.db[s->db].count--;
-        }
-        *(s->previous ? &s->previous->next : &first) = s->next;
-        *(s->next ? &s->next->previous : &last) = s->previous;
-        s->listed = false;
-        listed--;
-        map_leave(s->m);
+    unlist(s);
+    pthread_mutex_unlock(&lock);
+}
+
+void maps_take_away(keyed_map *s) {
+    pthread_mutex_lock(&lock);
+    unlist(s);
+    s->state = MAP_AWAY;
+    s->previous = NULL;
+    s->next = away;
+    if (away) away->previous = s;
+    away = s;
+    pthread_mutex_unlock(&lock);
+}
+
+bool maps_next_away(uint32_t *home) {
+    pthread_mutex_lock(&lock);
+    while (away && away->home == MAPS_NO_PLACE) unlist(away); /* nowhere is it served */
+    bool any = away != NULL;
+    if (any) {
+        *home = away->home;
+        unlist(away);
     }
     pthread_mutex_unlock(&lock);
+    return any;
+}
+
+uint64_t maps_arrivals(void) {
+    return arrivals;
 }
 
 void maps_unlist_db(int db) {
@@ -151,6 +203,10 @@ void maps_swap_db(int a, int b) {
     db_maps of_a = table.db[a];
     table.db[a] = table.db[b];
     table.db[b] = of_a;
+}
+
+int maps_dbs(void) {
+    return table.dbs;
 }
 
 size_t maps_in_db(int db) {
@@ -187,12 +243,8 @@ void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket) {
 }
 
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c) {
-    uint64_t pages = maps_totals().totals.pages;
+    uint64_t pages = maps_totals().totals.pages + unserved.totals.pages;
     return c->at && pages > c->pages_behind ? pages - c->pages_behind : 0;
-}
-
-bool maps_any_unlisted(void) {
-    return atomic_load(&alive) != listed;
 }
 
 bool maps_any(void) {
@@ -204,8 +256,12 @@ map_group maps_totals_of(int db) {
 }
 
 map_group maps_totals(void) {
-    map_group sum = others;
+    map_group sum = {0};
     for (int db = 0; db < table.dbs; db++)
         if (table.db[db].served) map_group_add(&sum, table.db[db].served);
     return sum;
+}
+
+map_group maps_totals_unserved(void) {
+    return unserved;
 }

@@ -1,9 +1,13 @@
 /*
  * maps.h: all maps of this server, wherever they came from (a command, an RDB file, RESTORE, COPY).
  *
- * A map is listed while it is a value of the keyspace. If its Redis key is one that records are
- * looked up in, it also stands in a table by database and place (see keyspace.h), so that a command
- * finds it without asking the server: the server tells us whenever a value leaves its key.
+ * All records of a map belong to one place (places.h), its home. A map is listed while it is a
+ * value of the keyspace. Under the name of its home it also stands in a table by database and
+ * place, so that a command finds it without asking the server: the server tells us whenever a value
+ * leaves its key. Under any other name it is inert (copied, renamed, restored there): it is kept,
+ * saved and copied as a whole, and its pages follow the codecs; but none of its records is read,
+ * announced, expired, evicted or counted, because another map has, or may have, other records of
+ * their keys.
  *
  * The lock is for `free`, which the server may call on another thread; everything else happens on
  * the main thread.
@@ -13,33 +17,47 @@
 
 #include "ckv.h"
 
-#define MAPS_NO_PLACE UINT32_MAX /* a map under a name that no record is looked up in */
+#define MAPS_NO_PLACE                                                                              \
+    UINT32_MAX /* of a name: no record is looked up in it; of records: of several places */
 
 /* The value of ckv's data type. */
 typedef struct keyed_map {
     map *m;
+    uint32_t home;  /* the place of all its records; MAPS_NO_PLACE: they are of several */
+    uint32_t place; /* while it is listed: its home, or MAPS_NO_PLACE if it is inert */
     int db;
-    uint32_t place;
-    bool listed;
-    struct keyed_map *previous, *next;
+    enum { MAP_UNLISTED, MAP_LISTED, MAP_AWAY } state;
+    struct keyed_map *previous, *next; /* of those in the same state */
+    struct keyed_map *covered; /* that stood in the table before it, and is listed as well */
 } keyed_map;
 
 /* Wraps a map, which it owns from then on; not listed yet. */
-keyed_map *maps_wrap(map *m);
+keyed_map *maps_wrap(map *m, uint32_t home);
 /* Any thread. */
 void maps_free(keyed_map *s);
 
+/* The map is the value of a key whose name is that of a place, or of none. */
 void maps_list(keyed_map *s, int db, uint32_t place);
-/* The listed map of a place, or NULL. */
+/* The listed map of a place, or NULL; not if it is inert. */
 keyed_map *maps_at(int db, uint32_t place);
-/* How many maps of a database have a place. */
+/* Databases that have, or had, a map: all below this number. */
+int maps_dbs(void);
+/* How many maps of a database are listed. */
 size_t maps_in_db(int db);
 void maps_unlist(keyed_map *s);
 
+/* The server takes a map from its key, to free it or to put it under another one: until it is
+ * listed or freed, or has been looked for, the map is away. */
+void maps_take_away(keyed_map *s);
+/* The home of a map that is away, which is to be looked for there. False: none is. */
+bool maps_next_away(uint32_t *home);
+/* How many maps with records have been listed since the start: their pages may be of any codec. */
+uint64_t maps_arrivals(void);
+
 /* While a place is hidden, its maps are another node's that has not handed them over yet. */
 void maps_hide(uint32_t place, bool hidden);
-/* Whether the records of a listed map are served here: they are looked up in it, and it is not
- * hidden. What has not been asked for by key (lists, counts, expiry) leaves out the others. */
+/* Whether the records of a listed map are served here: it is neither inert nor hidden. What has not
+ * been asked for by key (lists, counts, expiry) leaves out the others. */
 bool maps_served(const keyed_map *s);
 /* The listed map of a place if it is served, or NULL. */
 keyed_map *maps_served_at(int db, uint32_t place);
@@ -67,13 +85,13 @@ void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket);
 /* Pages of the maps that a cursor has not come by yet, about. */
 uint64_t maps_cursor_pages_ahead(const maps_cursor *c);
 
-/* Whether there are maps that are not listed: values on their way to or from the keyspace. */
-bool maps_any_unlisted(void);
 /* Whether there are maps at all. */
 bool maps_any(void);
 
-/* What the maps hold that serve the records of a database; what all listed maps hold. At once. */
+/* What the maps hold that are served, in a database or in all; what the others hold that are
+ * listed. At once. */
 map_group maps_totals_of(int db);
 map_group maps_totals(void);
+map_group maps_totals_unserved(void);
 
 #endif

@@ -20,7 +20,8 @@ static uint64_t written;
 /* ---- how full memory is ---------------------------------------------------------------------- */
 
 uint64_t maxmemory_records_used(void) {
-    map_group sum = maps_totals();
+    map_group sum = maps_totals(), unserved = maps_totals_unserved();
+    map_group_add(&sum, &unserved);
     return sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
 }
 

@@ -34,11 +34,40 @@ uint32_t places_layout(void) {
     return layout;
 }
 
-uint32_t places_of_key(const uint8_t *key, size_t len) {
-    if (layout == PLACES_SLOTS) return hash_slot_of_key(key, len);
+static uint32_t place_of_key(const uint8_t *key, size_t len, uint32_t in_layout) {
+    if (in_layout == PLACES_SLOTS) return hash_slot_of_key(key, len);
     uint8_t suffix;
     size_t stem_len = stem_split(key, len, &suffix);
-    return (uint32_t)(siphash13(key, stem_len, partition_secret) % ckv.places);
+    return (uint32_t)(siphash13(key, stem_len, partition_secret) % in_layout);
+}
+
+uint32_t places_of_key(const uint8_t *key, size_t len) {
+    return place_of_key(key, len, layout);
+}
+
+typedef struct comparing {
+    uint32_t layout, place;
+    bool any;
+    uint64_t left; /* to be compared */
+} comparing;
+
+static bool compare_place(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    comparing *c = context;
+    (void)pos;
+    uint32_t place = place_of_key(key, key_len, c->layout);
+    bool same = !c->any || place == c->place;
+    c->any = true;
+    c->place = same ? place : MAPS_NO_PLACE;
+    return same && --c->left > 0;
+}
+
+uint32_t places_of_map(map *m, uint32_t of_layout, uint64_t records_a_bucket) {
+    comparing c = {.layout = of_layout, .place = MAPS_NO_PLACE};
+    for (uint32_t i = 0; i < m->buckets && !(c.any && c.place == MAPS_NO_PLACE); i++) {
+        c.left = records_a_bucket;
+        map_each(m, i, compare_place, &c);
+    }
+    return c.place;
 }
 
 static size_t write_name(char *text, uint32_t of_layout, uint32_t place) {
@@ -73,6 +102,6 @@ uint32_t places_of_name(const RedisModuleString *name) {
     return place_in(name, layout);
 }
 
-bool places_named(const RedisModuleString *name, uint32_t of_layout) {
-    return place_in(name, of_layout) != MAPS_NO_PLACE;
+uint32_t places_of_name_in(const RedisModuleString *name, uint32_t of_layout) {
+    return place_in(name, of_layout);
 }

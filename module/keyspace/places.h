@@ -29,7 +29,11 @@ RedisModuleString *places_name(uint32_t place);
 /* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
 uint32_t places_of_name(const RedisModuleString *name);
 
-/* Whether a server of another layout has a map of this name. */
-bool places_named(const RedisModuleString *name, uint32_t layout);
+/* The same on a server of another layout, 0 < layout or PLACES_SLOTS. */
+uint32_t places_of_name_in(const RedisModuleString *name, uint32_t layout);
+
+/* The place that the records of a map have in a layout, as far as so many of each bucket can tell;
+ * MAPS_NO_PLACE: they have several, or there are none. */
+uint32_t places_of_map(map *m, uint32_t layout, uint64_t records_a_bucket);
 
 #endif

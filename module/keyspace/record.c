@@ -161,6 +161,14 @@ void record_expired(record *r) {
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
 }
 
+static bool notifying;
+
 void record_notify(const record *r, int type, const char *event) {
+    notifying = true;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
+    notifying = false;
+}
+
+bool record_notifying(void) {
+    return notifying;
 }

@@ -67,5 +67,7 @@ void record_expired(record *r);
 
 /* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
 void record_notify(const record *r, int type, const char *event);
+/* Whether an event that a listener is told of is about a record. */
+bool record_notifying(void);
 
 #endif

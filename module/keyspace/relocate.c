@@ -46,8 +46,8 @@ static void take_out(misplaced *m) {
         RedisModule_OpenKey(ckv.ctx, m->name, REDISMODULE_READ | REDISMODULE_WRITE);
     map *empty = map_new(&ckv.shared, ckv.secret);
     void *old;
-    if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty), &old) ==
-                     REDISMODULE_OK) {
+    if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty, MAPS_NO_PLACE),
+                                                    &old) == REDISMODULE_OK) {
         m->stored = old;
         maps_unlist(m->stored);
         RedisModule_DeleteKey(key);

@@ -5,42 +5,23 @@
 #include "keyspace/places.h"
 #include "keyspace/map_home.h"
 
-#define NAMES_AT_ONCE 512
+#define MAPS_AT_ONCE 64
 
-/* What is tried next. Begins anew with every loss. */
-static struct {
-    bool searching;
-    int db;
-    uint32_t place;
-} at;
-
-void renamed_maps_expect(void) {
-    at.searching = true;
-    at.db = 0;
-    at.place = 0;
-}
-
-static void search(uint64_t names) {
+/* Whether a map that is away has come back under the name of its home. */
+static void look_for(uint32_t home) {
     keyed_map *s;
-    if (!maps_any_unlisted()) at.searching = false;
-    while (at.searching && names > 0) {
-        if (RedisModule_SelectDb(ckv.ctx, at.db) != REDISMODULE_OK) {
-            at.searching = false; /* there are no more */
-            return;
-        }
-        bool empty = RedisModule_DbSize(ckv.ctx) == 0;
-        for (; !empty && at.place < ckv.places && names > 0; at.place++, names--)
-            if (!maps_at(at.db, at.place)) map_home_look(ckv.ctx, at.db, at.place, &s);
-        if (!empty && at.place < ckv.places) return;
-        at.db++;
-        at.place = 0;
-    }
+    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
+        if (RedisModule_DbSize(ckv.ctx) > 0 && !maps_at(db, home))
+            map_home_look(ckv.ctx, db, home, &s);
 }
 
 void renamed_maps_step(void) {
-    search(NAMES_AT_ONCE);
+    uint32_t home;
+    for (int i = 0; i < MAPS_AT_ONCE && maps_next_away(&home); i++) look_for(home);
 }
 
 void renamed_maps_find(void) {
-    if (places_layout() != PLACES_SLOTS) search(UINT64_MAX);
+    uint32_t home;
+    if (places_layout() == PLACES_SLOTS) return;
+    while (maps_next_away(&home)) look_for(home);
 }

@@ -5,22 +5,20 @@
  * would, but a module that listens to them makes Valkey 8.1 forget which database a client had
  * selected (module.c, moduleNotifyKeyspaceEvent: selectDb of the executing client; 9.1 restores
  * it): after a MOVE, or a COPY with DB, of whatever key, the client and what is replicated go on in
- * the other one. So we don't listen, and once a map has left its key without being freed, all names
- * that records are looked up in are tried, some at a time. A record that is asked for by its key
- * finds such a map earlier (see keyspace.c).
+ * the other one. So we don't listen, and when a map has left its key without being freed, the one
+ * name under which it is served, that of its home, is tried in every database. A record that is
+ * asked for by its key finds such a map earlier (lookup.c). Whatever takes it elsewhere once more
+ * is told again.
  */
 #ifndef CKV_RENAMED_MAPS_H
 #define CKV_RENAMED_MAPS_H
 
 #include "ckv.h"
 
-/* A map has left its key. */
-void renamed_maps_expect(void);
-
-/* Looks under the next few names; for the timer. */
+/* Looks for some; for the timer. */
 void renamed_maps_step(void);
 
-/* Looks under all that are left, for commands that list or count all records. In a cluster such a
+/* Looks for all, for commands that list or count all records. In a cluster such a
  * command may run for a slot that is not theirs (in a script): the timer has to do there. */
 void renamed_maps_find(void);
 

@@ -1,6 +1,8 @@
 /* replicate.c: what replicas and the AOF are told. See replicate.h. */
 #include "keyspace/replicate.h"
 
+#include "keyspace/aof_form.h"
+#include "keyspace/prefixes.h"
 #include "server/feed.h"
 
 #include <string.h>
@@ -18,32 +20,78 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
     return true;
 }
 
+/* Tells in the server's words or in ours: its name for a command is ours without the C. */
+static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
+                 RedisModuleString *const *args, size_t count) {
+    if (!plain) {
+        RedisModule_Replicate(ctx, command, "v", args, count);
+    } else if (!aof_form_own(ctx)) {
+        RedisModule_Replicate(ctx, command + 1, "v", args, count);
+    } else {
+        if (feed_replicas()) RedisModule_Replicate(ctx, command + 1, "Av", args, count);
+        RedisModule_Replicate(ctx, command, "Rv", args, count);
+    }
+}
+
+static bool is_plain(RedisModuleString *key) {
+    return prefixes_any() && prefixes_match_name(key) != PREFIX_NONE;
+}
+
+/* The same with a time behind the other arguments. */
+static void tell_with_time(RedisModuleCtx *ctx, const char *command, RedisModuleString **args,
+                           size_t count, int64_t at_ms) {
+    args[count] = RedisModule_CreateStringFromLongLong(ctx, at_ms);
+    tell(ctx, is_plain(args[0]), command, args, count + 1);
+    RedisModule_FreeString(ctx, args[count]);
+}
+
 void replicate_set(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                    int64_t at_ms) {
     static RedisModuleString *pxat;
     if (goes_nowhere(ctx)) return;
+    RedisModuleString *args[4] = {key, value, word(&pxat, "PXAT"), NULL};
     if (at_ms == EXPIRY_NEVER)
-        RedisModule_Replicate(ctx, "CSET", "ss", key, value);
+        tell(ctx, is_plain(key), "CSET", args, 2);
     else
-        RedisModule_Replicate(ctx, "CSET", "sssl", key, value, word(&pxat, "PXAT"),
-                              (long long)at_ms);
+        tell_with_time(ctx, "CSET", args, 3, at_ms);
 }
 
 void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
                                   RedisModuleString *value) {
     static RedisModuleString *keep_ttl;
     if (goes_nowhere(ctx)) return;
-    RedisModule_Replicate(ctx, "CSET", "sss", key, value, word(&keep_ttl, "KEEPTTL"));
+    RedisModuleString *args[] = {key, value, word(&keep_ttl, "KEEPTTL")};
+    tell(ctx, is_plain(key), "CSET", args, 3);
 }
 
+void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
+                       size_t count, size_t step) {
+    if (goes_nowhere(ctx)) return;
+    bool plain = true;
+    for (size_t i = 0; i < count && plain; i += step) plain = is_plain(args[i]);
+    tell(ctx, plain, command, args, count);
+}
+
+/* Keys of one kind in a row go together. */
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    RedisModule_Replicate(ctx, "CDEL", "v", keys, count);
+    if (goes_nowhere(ctx)) return;
+    for (size_t first = 0, end; first < count; first = end) {
+        bool plain = is_plain(keys[first]);
+        for (end = first + 1; end < count && is_plain(keys[end]) == plain;) end++;
+        tell(ctx, plain, "CDEL", keys + first, end - first);
+    }
 }
 
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms) {
-    RedisModule_Replicate(ctx, "CPEXPIREAT", "sl", key, (long long)at_ms);
+    if (goes_nowhere(ctx)) return;
+    RedisModuleString *args[2] = {key, NULL};
+    tell_with_time(ctx, "CPEXPIREAT", args, 1, at_ms);
 }
 
 void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key) {
-    RedisModule_Replicate(ctx, "CPERSIST", "s", key);
+    replicate_command(ctx, "CPERSIST", &key, 1, 1);
+}
+
+void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (aof_form_own(ctx)) RedisModule_Replicate(ctx, "CMOVEOUT", "Rs", key);
 }

@@ -1,6 +1,9 @@
 /*
  * replicate.h: what replicas and the AOF are told of a change to records: always with absolute
  * times, without conditions, as a command that does just this.
+ *
+ * Of keys under a prefix replicas are told in the server's own words (SET, DEL, PEXPIREAT): a
+ * replica without the module, or a tool that follows, sees ordinary strings. The AOF: aof_form.h.
  */
 #ifndef CKV_REPLICATE_H
 #define CKV_REPLICATE_H
@@ -16,5 +19,13 @@ void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms);
 void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key);
+/* Any other of our commands ("CAPPEND") with its arguments; `keys` of them, the first and every
+ * step-th behind it, are keys. */
+void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
+                       size_t count, size_t step);
+
+/* A record is moved out, which only an AOF needs to know: what comes next is the server's own
+ * command. Does nothing where it need not. */
+void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key);
 
 #endif

@@ -2,6 +2,7 @@
 #include "persist/aof_rewrite.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/places.h"
 
 typedef struct rewriting {
     RedisModuleIO *io;
@@ -22,8 +23,22 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
     return true;
 }
 
+/* An inert map is not a set of records to whoever loads the file either: it goes as a whole. */
+static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
+    RedisModule_SelectDb(ckv.ctx, RedisModule_GetDbIdFromIO(io));
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "DUMP", "s", key);
+    size_t len;
+    const char *payload = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
+    if (payload) RedisModule_EmitAOF(io, "RESTORE", "slb", key, 0LL, payload, len);
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
 void aof_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
-    (void)key;
-    rewriting w = {io, ((keyed_map *)value)->m};
+    const keyed_map *s = value;
+    rewriting w = {io, s->m};
+    if (s->home == MAPS_NO_PLACE || s->home != places_of_name(key)) {
+        emit_whole(io, key);
+        return;
+    }
     for (uint32_t i = 0; i < w.m->buckets; i++) map_each(w.m, i, emit, &w);
 }

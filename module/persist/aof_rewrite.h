@@ -1,4 +1,5 @@
-/* aof_rewrite.h: what a rewrite of the AOF says of a map: its records, each as a command. */
+/* aof_rewrite.h: what a rewrite of the AOF says of a map: its records, each as a command; of an
+ * inert one, a RESTORE. */
 #ifndef CKV_AOF_REWRITE_H
 #define CKV_AOF_REWRITE_H
 

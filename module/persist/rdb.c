@@ -15,6 +15,9 @@
 #define KIND_RECORDS 2
 /* Buckets are written in pieces of about this many bytes. */
 #define PIECE_BYTES (256u << 10)
+/* So many records of each bucket of a file are to prove where a map belongs: to decode all keys
+ * would take as long as loading them. */
+#define COMPARED 8
 
 /* Whether a whole file is being saved, so that the codecs are in it. Raised by the auxiliary
  * callback before the keys, in the process that saves. */
@@ -22,24 +25,27 @@ static bool saving_file;
 
 /* While a file is loaded: from its ids of codecs to ours. */
 static uint8_t codec_ids[256];
-static bool loading_file;
+static bool loading_file;    /* its maps, that is: not the commands of an AOF that follow them */
 static uint32_t file_layout; /* see places.h */
 
 /* ---- auxiliary data -------------------------------------------------------------------------- */
 
 static void save_codecs(RedisModuleIO *io) {
     const codecs *all = &ckv.shared.codecs;
+    uint8_t used[CODECS_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < CODECS_MAX; i++)
+        if (codecs_in_use(all, (uint8_t)i)) used[count++] = (uint8_t)i;
     RedisModule_SaveUnsigned(io, RDB_FORMAT);
     RedisModule_SaveUnsigned(io, places_layout());
     RedisModule_SaveUnsigned(io, codecs_current_id(all));
-    RedisModule_SaveUnsigned(io, codecs_count(all));
-    for (int i = 1; i < CODECS_MAX; i++) {
-        const codec *c = codecs_get(all, (uint8_t)i);
-        if (!c) continue;
+    RedisModule_SaveUnsigned(io, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const codec *c = codecs_get(all, used[i]);
         size_t bytes = codec_save_size(c);
         uint8_t *copy = RedisModule_Alloc(bytes);
         codec_save(c, copy);
-        RedisModule_SaveUnsigned(io, (uint64_t)i);
+        RedisModule_SaveUnsigned(io, used[i]);
         RedisModule_SaveStringBuffer(io, (char *)copy, bytes);
         RedisModule_Free(copy);
     }
@@ -58,27 +64,33 @@ void rdb_save_optional_aux(RedisModuleIO *io, int when) {
     if (maps_any()) rdb_save_aux(io, when);
 }
 
+/* The id of a codec of the file: it may be here already, after DEBUG RELOAD for one. CODECS_MAX: it
+ * is damaged, or out of memory or ids. */
+static uint32_t add_codec(const uint8_t *bytes, size_t n) {
+    codecs *all = &ckv.shared.codecs;
+    uint32_t id = codecs_find(all, bytes, n);
+    if (id != CODECS_MAX) return id;
+    codec *c = codec_load(&ckv.mem, bytes, n, (int)ckv.config.compression_level);
+    if (c && (id = codecs_add(all, c)) == CODECS_MAX) codec_free(&ckv.mem, c);
+    return id;
+}
+
 static bool load_codec(RedisModuleIO *io) {
     uint64_t from = RedisModule_LoadUnsigned(io);
     size_t n;
     char *bytes = RedisModule_LoadStringBuffer(io, &n);
     if (!bytes) return false;
-    codec *c = codec_load(&ckv.mem, (uint8_t *)bytes, n, (int)ckv.config.compression_level);
+    bool known = from > 0 && from < CODECS_MAX;
+    uint32_t id = known ? add_codec((uint8_t *)bytes, n) : CODECS_MAX;
     RedisModule_Free(bytes);
-    uint32_t id = c ? codecs_add(&ckv.shared.codecs, c) : CODECS_MAX;
-    if (id == CODECS_MAX || from == 0 || from >= CODECS_MAX) {
-        if (id != CODECS_MAX)
-            codecs_remove(&ckv.shared.codecs, (uint8_t)id);
-        else if (c)
-            codec_free(&ckv.mem, c);
-        return false;
-    }
+    if (id == CODECS_MAX) return false;
     codec_ids[from] = (uint8_t)id;
     return true;
 }
 
 static int load_end(RedisModuleIO *io) {
     RedisModule_LoadUnsigned(io);
+    loading_file = false;
     return !RedisModule_IsIOError(io) && relocate_all() ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
@@ -259,14 +271,22 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
     }
 }
 
-/* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
-static void list_loaded(RedisModuleIO *io, keyed_map *s) {
-    const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
-    int db = RedisModule_GetDbIdFromIO(io);
-    bool misplaced =
-        loading_file && file_layout != places_layout() && places_named(name, file_layout);
-    if (misplaced) relocate_later(db, name);
-    maps_list(s, db, misplaced ? MAPS_NO_PLACE : places_of_name(name));
+/* The home of a map of a file of another layout. If it served its records there, they are put in
+ * place. Otherwise it was inert, and stays so under the name that it has. */
+static uint32_t home_in_other_layout(map *m, int db, const RedisModuleString *name) {
+    uint32_t named = places_of_name_in(name, file_layout);
+    if (named != MAPS_NO_PLACE && named == places_of_map(m, file_layout, COMPARED)) {
+        relocate_later(db, name);
+        return MAPS_NO_PLACE;
+    }
+    uint32_t home = places_of_map(m, places_layout(), UINT64_MAX);
+    return home == places_of_name(name) ? MAPS_NO_PLACE : home;
+}
+
+/* The home of a map that has been loaded. */
+static uint32_t home_of_loaded(map *m, bool pages, int db, const RedisModuleString *name) {
+    if (loading_file && file_layout != places_layout()) return home_in_other_layout(m, db, name);
+    return places_of_map(m, places_layout(), pages ? COMPARED : UINT64_MAX);
 }
 
 void *rdb_load_map(RedisModuleIO *io, int version) {
@@ -285,7 +305,10 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;
     }
-    keyed_map *s = maps_wrap(m);
-    list_loaded(io, s);
+    /* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
+    const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
+    int db = RedisModule_GetDbIdFromIO(io);
+    keyed_map *s = maps_wrap(m, home_of_loaded(m, kind == KIND_PAGES, db, name));
+    maps_list(s, db, places_of_name(name));
     return s;
 }

@@ -7,7 +7,6 @@
 #include "keyspace/places.h"
 #include "persist/aof_rewrite.h"
 #include "persist/rdb.h"
-#include "keyspace/renamed_maps.h"
 
 #include <string.h>
 
@@ -18,8 +17,7 @@ static void free_map(void *value) {
 /* The value leaves its key: it may be freed on another thread, or come back under another name. */
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
-    maps_unlist((keyed_map *)value);
-    renamed_maps_expect();
+    maps_take_away((keyed_map *)value);
 }
 
 static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t samples) {
@@ -31,14 +29,16 @@ static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t
 /* How much work freeing is: the server does it in the background if it is much. */
 static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
-    return ((const keyed_map *)value)->m->totals.pages;
+    const map_totals *t = &((const keyed_map *)value)->m->totals;
+    return t->pages + t->large;
 }
 
 /* COPY: the same records under another name. */
 static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
-    map *m = map_copy(((const keyed_map *)value)->m);
+    const keyed_map *from = value;
+    map *m = map_copy(from->m);
     if (!m) return NULL;
-    keyed_map *s = maps_wrap(m);
+    keyed_map *s = maps_wrap(m, from->home);
     maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx),
               places_of_name(RedisModule_GetToKeyNameFromOptCtx(ctx)));
     return s;

@@ -7,8 +7,7 @@
 
 #define REDIS_7_2 0x00070200
 
-/* The user's name, NULL if nobody stands behind the call but the server or another module. */
-static RedisModuleString *user_name(RedisModuleCtx *ctx) {
+RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
     /* Redis 7.0 takes it for granted that there is a user. A script's client has one, but can't be
      * asked for by its number. */
     bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
@@ -83,7 +82,7 @@ static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
 
 /* Asks for the user behind the call; replies if he may not. */
 static bool check(const access *a) {
-    RedisModuleString *name = user_name(a->ctx);
+    RedisModuleString *name = acl_user_name(a->ctx);
     if (!name) return true;
     /* A user who has been deleted is not found, and may nothing. */
     RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(name);

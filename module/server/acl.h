@@ -12,6 +12,10 @@
 
 #include <stdbool.h>
 
+/* The user's name, NULL if nobody stands behind the call but the server or another module. The
+ * caller frees it. */
+RedisModuleString *acl_user_name(RedisModuleCtx *ctx);
+
 /* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 

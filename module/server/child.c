@@ -4,14 +4,17 @@
 #include "server/feed.h"
 
 static bool at_work;
+static child_listener *listener;
 
 static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
+    (void)e, (void)data;
     at_work = sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
     if (at_work) feed_expect();
+    listener(ctx, at_work);
 }
 
-bool child_start(RedisModuleCtx *ctx) {
+bool child_start(RedisModuleCtx *ctx, child_listener *told) {
+    listener = told;
     return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ForkChild, on_fork) ==
            REDISMODULE_OK;
 }

@@ -6,8 +6,11 @@
 
 #include "ckv.h"
 
+/* Told of a child that has been born, or is gone. */
+typedef void child_listener(RedisModuleCtx *ctx, bool born);
+
 /* Once; false: the server would not tell. */
-bool child_start(RedisModuleCtx *ctx);
+bool child_start(RedisModuleCtx *ctx, child_listener *told);
 
 bool child_at_work(void);
 

@@ -37,8 +37,16 @@ int64_t clock_now_ms(void) {
     return stands ? standing_ms() : RedisModule_Milliseconds();
 }
 
-uint64_t clock_monotonic_us(void) {
+static uint64_t read_us(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+uint64_t clock_monotonic_us(void) {
+    return read_us(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_thread_us(void) {
+    return read_us(CLOCK_THREAD_CPUTIME_ID);
 }

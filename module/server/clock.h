@@ -10,5 +10,7 @@ int64_t clock_now_ms(void);
 
 /* A clock for measuring, us. */
 uint64_t clock_monotonic_us(void);
+/* One that stands still while this thread does not run, us. */
+uint64_t clock_thread_us(void);
 
 #endif

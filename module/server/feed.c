@@ -3,15 +3,19 @@
 
 #define CHECK_EVERY_MS 100
 
-static bool needed = true;
+static bool needed = true, replicas = true;
 static int64_t checked_ms;
 
 void feed_expect(void) {
-    needed = true;
+    needed = replicas = true;
 }
 
 bool feed_needed(void) {
     return needed;
+}
+
+bool feed_replicas(void) {
+    return replicas;
 }
 
 /* Whether a field of INFO's section is 0; not if there is no such field. */
@@ -34,7 +38,8 @@ void feed_check(RedisModuleCtx *ctx) {
     if (now_ms >= checked_ms && now_ms - checked_ms < CHECK_EVERY_MS) return;
     checked_ms = now_ms;
     /* In a cluster slots may be moving to another node, which INFO does not count as a replica. */
-    int fed = REDISMODULE_CTX_FLAGS_AOF | REDISMODULE_CTX_FLAGS_ACTIVE_CHILD |
-              REDISMODULE_CTX_FLAGS_CLUSTER;
-    needed = RedisModule_GetContextFlags(ctx) & fed || replicas_possible(ctx);
+    int flags = RedisModule_GetContextFlags(ctx);
+    replicas = flags & (REDISMODULE_CTX_FLAGS_ACTIVE_CHILD | REDISMODULE_CTX_FLAGS_CLUSTER) ||
+               replicas_possible(ctx);
+    needed = replicas || flags & REDISMODULE_CTX_FLAGS_AOF;
 }

@@ -21,6 +21,8 @@ void feed_expect(void);
 
 /* False: what is replicated now goes nowhere. */
 bool feed_needed(void);
+/* False: there is no replica, and none that may ask for what it has missed. */
+bool feed_replicas(void);
 
 /* Looks again. Between commands, some times a second. */
 void feed_check(RedisModuleCtx *ctx);

@@ -16,6 +16,7 @@
 /* What is done with a command, in this order. */
 typedef enum filter_step {
     FILTER_MAKE_ROOM, /* background/evict.c */
+    FILTER_SERVE,     /* transparent/serve.c */
     FILTER_STEPS
 } filter_step;
 

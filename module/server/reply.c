@@ -1,6 +1,8 @@
 /* reply.c: what the commands' parsers share. */
 #include "server/reply.h"
 
+#include "ckv.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +22,10 @@ int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command) {
     char name[32];
     size_t len, i;
     const char *given = RedisModule_StringPtrLen(command, &len);
+    if (len > 4 && (!memcmp(given, CKV_SERVED_PREFIX, 4) || !memcmp(given, CKV_ASKING_PREFIX, 4))) {
+        given += 4;
+        len -= 4;
+    }
     for (i = 0; i < len && i + 1 < sizeof name; i++)
         name[i] = (char)tolower((unsigned char)given[i]);
     name[i] = 0;

@@ -9,6 +9,7 @@
 #define ERROR_MEMORY  "OOM out of memory"
 #define ERROR_LIMIT   "OOM command not allowed when used memory > 'ckv.maxmemory'."
 #define ERROR_DAMAGED "ERR the stored value is damaged"
+#define ERROR_NATIVE  "ERR the server refused to run the command"
 #define ERROR_TYPE    REDISMODULE_ERRORMSG_WRONGTYPE
 #define ERROR_MOVING  "TRYAGAIN The records of this slot are being moved"
 

@@ -1,5 +1,6 @@
 /* Bytes from a file as the buckets of a map, then traffic: an error or a sane map, never a crash.
  */
+#include "core/map/map_reencode.h"
 #include "core/map/map_save.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void traffic(map *m) {
         map_encode(m->shared, value, (size_t)i % sizeof value, &encoded);
         map_put(m, &k, found ? &pos : NULL, &encoded, i % 2 ? EXPIRY_NONE : 1000, now);
     }
-    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, now, NULL);
+    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, now, SIZE_MAX, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {

@@ -7,6 +7,7 @@
 #include "core/codec/codec_train.h"
 #include "core/map/map_copy.h"
 #include "core/map/map_expire.h"
+#include "core/map/map_reencode.h"
 #include "core/map/map_save.h"
 
 #include <stdio.h>
@@ -209,7 +210,8 @@ static map *step(map *m, const uint8_t *bytes) {
         codecs_use(&all.codecs, (uint8_t)(argument % 3));
         break;
     case 1:
-        MUST(map_reencode(m, argument % m->buckets, expiry_ticks(now_ms), NULL));
+        MUST(map_reencode(m, argument % m->buckets, expiry_ticks(now_ms), 40u * i, NULL) !=
+             MAP_FAILED);
         break;
     case 2:
         now_ms += argument;

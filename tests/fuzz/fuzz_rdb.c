@@ -9,6 +9,7 @@
  *      3   a valid file likewise
  */
 #include "core/codec/codec_train.h"
+#include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
 #include "persist/rdb.h"
 #include "shim.h"
@@ -88,7 +89,8 @@ static void traffic(keyed_map *s) {
     struct RedisModuleIO again = {0};
     shim_type.rdb_save(&again, s);
     free(again.bytes);
-    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(shim_now_ms), NULL);
+    for (uint32_t i = 0; i < m->buckets; i++)
+        map_reencode(m, i, expiry_ticks(shim_now_ms), SIZE_MAX, NULL);
     for (int i = 0; i < RECORDS; i += 5) {
         char key[64], value[1600];
         map_key k;

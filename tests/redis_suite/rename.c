@@ -18,20 +18,20 @@ static const struct {
     const char *name;
     kind kind;
 } commands[] = {
-    {"set", WRITES},          {"setnx", WRITES},       {"setex", WRITES},
-    {"psetex", WRITES},       {"getset", WRITES},      {"mset", WRITES},
-    {"msetnx", WRITES},       {"append", WRITES},      {"setrange", WRITES},
-    {"incr", WRITES},         {"decr", WRITES},        {"incrby", WRITES},
-    {"decrby", WRITES},       {"incrbyfloat", WRITES}, {"get", READS},
-    {"getdel", READS},        {"getex", READS},        {"mget", READS},
-    {"strlen", READS},        {"getrange", READS},     {"del", GENERIC},
-    {"unlink", GENERIC},      {"exists", GENERIC},     {"touch", GENERIC},
-    {"ttl", GENERIC},         {"pttl", GENERIC},       {"expiretime", GENERIC},
-    {"pexpiretime", GENERIC}, {"expire", GENERIC},     {"pexpire", GENERIC},
-    {"expireat", GENERIC},    {"pexpireat", GENERIC},  {"persist", GENERIC},
-    {"lpush", OTHER_TYPE},    {"rpush", OTHER_TYPE},   {"sadd", OTHER_TYPE},
-    {"zadd", OTHER_TYPE},     {"hset", OTHER_TYPE},    {"xadd", OTHER_TYPE},
-    {"setbit", OTHER_TYPE},
+    {"set", WRITES},         {"setnx", WRITES},       {"setex", WRITES},
+    {"psetex", WRITES},      {"getset", WRITES},      {"mset", WRITES},
+    {"msetnx", WRITES},      {"msetex", WRITES},      {"delex", READS},
+    {"append", WRITES},      {"setrange", WRITES},    {"incr", WRITES},
+    {"decr", WRITES},        {"incrby", WRITES},      {"decrby", WRITES},
+    {"incrbyfloat", WRITES}, {"get", READS},          {"getdel", READS},
+    {"getex", READS},        {"mget", READS},         {"strlen", READS},
+    {"getrange", READS},     {"del", GENERIC},        {"unlink", GENERIC},
+    {"exists", GENERIC},     {"touch", GENERIC},      {"ttl", GENERIC},
+    {"pttl", GENERIC},       {"expiretime", GENERIC}, {"pexpiretime", GENERIC},
+    {"expire", GENERIC},     {"pexpire", GENERIC},    {"expireat", GENERIC},
+    {"pexpireat", GENERIC},  {"persist", GENERIC},    {"lpush", OTHER_TYPE},
+    {"rpush", OTHER_TYPE},   {"sadd", OTHER_TYPE},    {"zadd", OTHER_TYPE},
+    {"hset", OTHER_TYPE},    {"xadd", OTHER_TYPE},    {"setbit", OTHER_TYPE},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -54,7 +54,8 @@ static int is_written(RedisModuleString *key) {
 static void note(RedisModuleCommandFilterCtx *filter, const char *name) {
     int argc = RedisModule_CommandFilterArgsCount(filter);
     int step = strncasecmp(name, "mset", 4) == 0 ? 2 : argc;
-    for (int i = 1; i < argc; i += step)
+    int first = strcasecmp(name, "msetex") == 0 ? 2 : 1;
+    for (int i = first; i < argc; i += step)
         RedisModule_DictReplace(
             written, (RedisModuleString *)RedisModule_CommandFilterArgGet(filter, i), NULL);
 }

@@ -1,6 +1,6 @@
 # What rename.c changes for others to see, changed back for the suite's eyes: command names in errors and in the
 # streams of replicas and the AOF. Read by the suite in the mode rename.
-set ::renamed {set|setnx|setex|psetex|getset|mset|msetnx|append|setrange|incr|decr|incrby|decrby|incrbyfloat|get|getdel|getex|mget|strlen|getrange|del|unlink|exists|touch|ttl|pttl|expiretime|pexpiretime|expire|pexpire|expireat|pexpireat|persist}
+set ::renamed {delex|set|setnx|setex|psetex|getset|mset|msetnx|msetex|append|setrange|incr|decr|incrby|decrby|incrbyfloat|get|getdel|getex|mget|strlen|getrange|del|unlink|exists|touch|ttl|pttl|expiretime|pexpiretime|expire|pexpire|expireat|pexpireat|persist}
 
 foreach space {redis valkey} {
     if {[info commands ::${space}::${space}_read_line] eq {}} continue

@@ -3,8 +3,8 @@
     run.py --server redis-7.0 [--mode rename|prefixes] [--jobs 2] [unit/type/string ...]
 
 The suite is the one in the sources of build/servers/<server> (all of its files, if none are named). Each file runs by
-itself in a tree of its own under build/redis-suite/<server>/, twice: without the module (the baseline, kept in
-baseline.json until the server is built anew) and with it, in one of these modes:
+itself, twice: without the module (the baseline, kept until the server is built anew) and with it, in one of the modes
+below. What they print, and of failures the servers' logs, is kept in build/redis-suite/<server>/.
 
 without   not with it: nothing but the baseline
 rename    rename.so loads the module and renames SET to CSET and so on: a means to try ckv's commands on their own
@@ -33,6 +33,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -167,7 +168,7 @@ class Suite:
                 os.symlink(self.binary, f"{self.programs}/{name}-{program}")
 
     def files(self):
-        tree = self.tree("list", "all")
+        tree = self.tree("list")
         listed = subprocess.run(["./runtest", "--list-tests"], cwd=tree, capture_output=True, text=True, check=True)
         shutil.rmtree(tree)
         return listed.stdout.split()
@@ -205,10 +206,9 @@ class Suite:
         if READY not in text:
             raise SystemExit(f"redis-suite: the server does not start with {config}\n{text[-500:]}")
 
-    def tree(self, label, name):
-        """A new copy of the tests, beside links to the programs."""
-        tree = os.path.join(self.folder, label, name.replace("/", "."))
-        shutil.rmtree(tree, ignore_errors=True)
+    def tree(self, label):
+        """A copy of the tests beside links to the programs. Its path is short: the servers' sockets are in it."""
+        tree = tempfile.mkdtemp(prefix="suite-")
         shutil.copytree(os.path.join(self.source, "tests"), os.path.join(tree, "tests"), symlinks=True)
         os.makedirs(os.path.join(tree, "tests", "tmp"), exist_ok=True)
         os.symlink(self.programs, os.path.join(tree, "src"))
@@ -219,8 +219,17 @@ class Suite:
 
     def run(self, label, name, config, left_out=()):
         """One file, once. `config` are lines for every server that it starts, `left_out` names of tests."""
-        tree = self.tree(label, name)
-        output = os.path.join(tree, "output")
+        tree = self.tree(label)
+        try:
+            return self._run(tree, label, name, config, left_out)
+        finally:
+            shutil.rmtree(tree, ignore_errors=True)
+
+    def _run(self, tree, label, name, config, left_out):
+        kept = os.path.join(self.folder, label, name.replace("/", "."))
+        shutil.rmtree(kept, ignore_errors=True)
+        os.makedirs(kept)
+        output = os.path.join(kept, "output")
         with Ports() as base:
             command = ["./runtest", "--single", name, "--clients", "1", "--durable", "--dont-clean",
                        "--timeout", str(STALLED_SECONDS), "--baseport", str(base), "--portcount", "350"]
@@ -237,7 +246,8 @@ class Suite:
         if not in_time:
             result["ended"] = f"not done after {FILE_SECONDS} s"
         result["crashes"] = crashes(tree)
-        remove_tests(tree, keep_logs=result["failed"] or result["ended"] or result["crashes"])
+        if result["failed"] or result["ended"] or result["crashes"]:
+            shutil.move(os.path.join(tree, "tests", "tmp"), os.path.join(kept, "servers"))
         return result
 
 
@@ -247,14 +257,6 @@ def name_as_sent(helper):
         text = f.read()
     with open(helper, "w", encoding="utf-8") as f:
         f.write(text.replace("\nif {$::client} {", f"\nsource {HERE}/rename.tcl\nif {{$::client}} {{", 1))
-
-
-def remove_tests(tree, keep_logs):
-    for entry in os.scandir(os.path.join(tree, "tests")):
-        if entry.name != "tmp":
-            shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
-        elif not keep_logs:
-            shutil.rmtree(entry.path)
 
 
 def parse(text):

@@ -3,6 +3,8 @@
 #include "codec/codec_inside.h"
 #include "codec/zstd_mem.h"
 
+#define FRAME_HEAD_MAX 18 /* of a zstd frame, with its magic; bytes */
+
 void codec_free(const mem *m, codec *c) {
     if (c->keys) phrase_free(c->keys);
     if (c->values) phrase_free(c->values);
@@ -69,16 +71,28 @@ size_t codec_decode_key(const codec *c, const void *src, size_t n, void *dst, si
 
 /* ---- values, back ---------------------------------------------------------------------------- */
 
+static const uint8_t magic[ZSTD_MAGIC_LEN] = {0x28, 0xb5, 0x2f, 0xfd};
+
+size_t codec_frame_content(const uint8_t *src, size_t n) {
+    uint8_t head[FRAME_HEAD_MAX];
+    if (n <= PREFIX || src[1] > ZSTD_DICT) return CODEC_NO_ROOM;
+    size_t known = n - PREFIX + ZSTD_MAGIC_LEN;
+    if (known > sizeof head) known = sizeof head;
+    memcpy(head, magic, ZSTD_MAGIC_LEN);
+    memcpy(head + ZSTD_MAGIC_LEN, src + PREFIX, known - ZSTD_MAGIC_LEN);
+    unsigned long long len = ZSTD_getFrameContentSize(head, known);
+    return len > CODEC_ZSTD_MAX ? CODEC_NO_ROOM : (size_t)len; /* includes zstd's error codes */
+}
+
 /* Rebuilds a whole frame in the workspace. Returns its decoded length. */
 static size_t open_frame(codec_workspace *w, const uint8_t *src, size_t n, uint8_t **frame) {
-    static const uint8_t magic[ZSTD_MAGIC_LEN] = {0x28, 0xb5, 0x2f, 0xfd};
-    if (n <= PREFIX || src[1] > ZSTD_DICT) return CODEC_NO_ROOM;
+    size_t len = codec_frame_content(src, n);
+    if (len == CODEC_NO_ROOM) return CODEC_NO_ROOM;
     *frame = workspace_reserve(w, &w->frame, n + ZSTD_MAGIC_LEN);
     if (!*frame) return CODEC_NO_ROOM;
     memcpy(*frame, magic, ZSTD_MAGIC_LEN);
     memcpy(*frame + ZSTD_MAGIC_LEN, src + PREFIX, n - PREFIX);
-    unsigned long long len = ZSTD_getFrameContentSize(*frame, n - PREFIX + ZSTD_MAGIC_LEN);
-    return len > CODEC_ZSTD_MAX ? CODEC_NO_ROOM : (size_t)len; /* includes zstd's error codes */
+    return len;
 }
 
 static const uint8_t *decode_zstd(const codec *c, codec_workspace *w, const uint8_t *src, size_t n,
@@ -137,12 +151,11 @@ const uint8_t *codec_decode_value(const codec *c, codec_workspace *w, const void
     return NULL;
 }
 
-size_t codec_value_len(const codec *c, codec_workspace *w, const void *src, size_t n) {
+size_t codec_value_len(const codec *c, const void *src, size_t n) {
     const uint8_t *bytes = src;
-    uint8_t *frame;
     if (n == 0) return 0;
     if (bytes[0] == ESCAPE_RAW) return n - 1;
-    if (is_zstd(bytes, n)) return open_frame(w, bytes, n, &frame);
+    if (is_zstd(bytes, n)) return codec_frame_content(bytes, n);
     size_t prefix = 0;
     const phrase_dict *dict = dict_of(c, bytes, &prefix);
     size_t len = dict ? phrase_decoded_len(dict, bytes + prefix, n - prefix) : CODEC_NO_ROOM;

@@ -28,8 +28,8 @@
 
 #define CODEC_NO_ROOM ((size_t)-1)
 
-/* Values longer than this go to zstd, not to the phrase codec, and are stored as they are when
- * longer than CODEC_ZSTD_MAX: nobody is to wait for their compression. Bytes. */
+/* Values longer than this are for all codecs the same: zstd without a dictionary, or as they are
+ * when longer than CODEC_ZSTD_MAX, because nobody is to wait for their compression. Bytes. */
 #define CODEC_PHRASE_MAX (64u << 10)
 #define CODEC_ZSTD_MAX   (1u << 20)
 
@@ -80,9 +80,9 @@ typedef struct codec_value {
 bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, int zstd_level,
                         const void *value, size_t n, codec_value *out);
 
-/* Whether an encoded value is one that any codec would have written just so: a giant, kept as it
- * is. */
-bool codec_is_giant(const void *src, size_t n);
+/* Whether an encoded value is one that any codec reads, and would have written just so: one of more
+ * than CODEC_PHRASE_MAX bytes. It never has to be written anew for another codec. */
+bool codec_is_common(const void *src, size_t n);
 
 /* What the codec makes of a value of n bytes, in the mean, by what it promised when it was learned.
  */
@@ -96,6 +96,6 @@ double codec_expected_len(const codec *c, size_t n);
 const uint8_t *codec_decode_value(const codec *c, codec_workspace *w, const void *src, size_t n,
                                   size_t *len);
 /* The length of a value without decoding it, CODEC_NO_ROOM if it is no encoding. */
-size_t codec_value_len(const codec *c, codec_workspace *w, const void *src, size_t n);
+size_t codec_value_len(const codec *c, const void *src, size_t n);
 
 #endif

@@ -3,7 +3,8 @@
  *
  *      up to CODEC_PHRASE_MAX bytes   phrases, of the dictionary for its length; where the training
  *                                     found that it pays for that length, zstd if that is less
- *      up to CODEC_ZSTD_MAX           zstd
+ *      up to CODEC_ZSTD_MAX           zstd without a dictionary, which would hardly help, so that
+ *                                     the value can stay as it is when the codec changes
  *      more                           as it is: nobody is to wait for its compression
  *
  * and as it is whenever the result would not be smaller.
@@ -34,11 +35,12 @@ static size_t encode_zstd(const codec *c, codec_workspace *w, int level, const v
     ZSTD_CCtx_reset(w->zstd_write, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(w->zstd_write, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(w->zstd_write, ZSTD_c_dictIDFlag, 0);
-    if (c->zstd_write) ZSTD_CCtx_refCDict(w->zstd_write, c->zstd_write);
+    bool dict = c->zstd_write && n <= CODEC_PHRASE_MAX;
+    if (dict) ZSTD_CCtx_refCDict(w->zstd_write, c->zstd_write);
     size_t len = ZSTD_compress2(w->zstd_write, frame, bound, src, n);
     if (ZSTD_isError(len) || len - ZSTD_MAGIC_LEN + PREFIX > cap) return CODEC_NO_ROOM;
     dst[0] = ESCAPE_KIND;
-    dst[1] = c->zstd_write ? ZSTD_DICT : ZSTD_PLAIN;
+    dst[1] = dict ? ZSTD_DICT : ZSTD_PLAIN;
     memcpy(dst + PREFIX, frame + ZSTD_MAGIC_LEN, len - ZSTD_MAGIC_LEN);
     return len - ZSTD_MAGIC_LEN + PREFIX;
 }
@@ -72,8 +74,13 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
     return true;
 }
 
-bool codec_is_giant(const void *src, size_t n) {
-    return n > CODEC_ZSTD_MAX + 1 && *(const uint8_t *)src == ESCAPE_RAW;
+bool codec_is_common(const void *src, size_t n) {
+    const uint8_t *bytes = src;
+    if (n == 0) return false;
+    if (bytes[0] == ESCAPE_RAW) return n > CODEC_PHRASE_MAX + 1;
+    if (n <= PREFIX || bytes[0] != ESCAPE_KIND || bytes[1] != ZSTD_PLAIN) return false;
+    size_t len = codec_frame_content(bytes, n);
+    return len != CODEC_NO_ROOM && len > CODEC_PHRASE_MAX;
 }
 
 double codec_expected_len(const codec *c, size_t n) {

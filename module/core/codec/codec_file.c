@@ -35,6 +35,11 @@ void codec_save(const codec *c, uint8_t *dst) {
     memcpy(dst + 12, &c->made_ms, 8);
 }
 
+bool codec_file_is_of(const codec *c, const uint8_t *src, size_t n) {
+    return n >= TAIL_BYTES && !memcmp(src + n - 16, &c->data_bytes, 8) &&
+           !memcmp(src + n - 8, &c->made_ms, 8);
+}
+
 /* The next part of a file; its length, or -1 if it is cut short. */
 static int64_t next_part(const uint8_t **src, const uint8_t *end, const uint8_t **part) {
     if (end - *src < 4) return -1;

@@ -13,6 +13,8 @@
 
 size_t codec_save_size(const codec *c);
 void codec_save(const codec *c, uint8_t *dst);
+/* Whether the tail of a file says what the codec was learned from, and when; for a first look. */
+bool codec_file_is_of(const codec *c, const uint8_t *src, size_t n);
 /* Trusts nothing; NULL: no codec, or out of memory. */
 codec *codec_load(const mem *m, const uint8_t *src, size_t n, int zstd_level);
 

@@ -14,6 +14,10 @@
 #define PREFIX         2 /* escape and kind, bytes */
 #define ZSTD_MAGIC_LEN 4
 
+/* Length of what a zstd frame [escape][kind][frame without magic] decodes to; CODEC_NO_ROOM: it is
+ * none, or of more than CODEC_ZSTD_MAX bytes. */
+size_t codec_frame_content(const uint8_t *src, size_t n);
+
 static inline size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
     if (n + 1 > cap) return CODEC_NO_ROOM;
     dst[0] = ESCAPE_RAW;

@@ -1,6 +1,10 @@
 /* codecs.c: the table of codecs. See codecs.h. */
 #include "codec/codecs.h"
 
+#include "codec/codec_file.h"
+
+#include <string.h>
+
 /* What was written lately fades by half every time this much has been written. Bytes. */
 #define DRIFT_WINDOW (2.0 * (1 << 20))
 /* What is written compresses worse than the codec's own figure by this: it was not made for it. */
@@ -39,6 +43,30 @@ uint32_t codecs_add(codecs *all, codec *c) {
         return id;
     }
     return CODECS_MAX;
+}
+
+uint32_t codecs_find(const codecs *all, const uint8_t *file, size_t len) {
+    uint8_t *bytes = NULL;
+    uint32_t id = 1;
+    for (; id < CODECS_MAX; id++) {
+        const codec *c = all->by_id[id];
+        if (!c || !codec_file_is_of(c, file, len) || codec_save_size(c) != len) continue;
+        if (!bytes && !(bytes = all->mem->alloc(len))) return CODECS_MAX;
+        codec_save(c, bytes);
+        if (!memcmp(bytes, file, len)) break;
+    }
+    if (bytes) all->mem->free(bytes);
+    return id;
+}
+
+bool codecs_in_use(const codecs *all, uint8_t id) {
+    return id == all->current ||
+           (all->by_id[id] && atomic_load_explicit(&all->pages[id], memory_order_acquire) > 0);
+}
+
+void codecs_remove_unused(codecs *all) {
+    for (uint32_t id = 1; id < CODECS_MAX; id++)
+        if (all->by_id[id] && !codecs_in_use(all, (uint8_t)id)) codecs_remove(all, (uint8_t)id);
 }
 
 void codecs_remove(codecs *all, uint8_t id) {

@@ -10,13 +10,16 @@
 
 #include "codec/codec.h"
 
+#include <stdatomic.h>
+
 #define CODEC_RAW  0   /* id of the codec that knows nothing */
 #define CODECS_MAX 255 /* ids; a page has one byte for them */
 
 typedef struct codecs {
     const mem *mem;
     codec *by_id[CODECS_MAX];
-    size_t bytes; /* of all of them */
+    _Atomic uint64_t pages[CODECS_MAX]; /* that name it; maps are freed on other threads, too */
+    size_t bytes;                       /* of all of them */
     uint8_t current;
     int zstd_level;
     /* Of the values written lately, fading: what they came to, and what was expected. */
@@ -32,10 +35,24 @@ void codecs_set_zstd_level(codecs *all, int zstd_level);
 
 /* Adds a codec, which the table owns then, and returns its id; CODECS_MAX if all are taken. */
 uint32_t codecs_add(codecs *all, codec *c);
-/* Frees a codec that no page names any more and that is not the current one. */
+/* The id of a codec that is the same, byte by byte in a file; CODECS_MAX: there is none. */
+uint32_t codecs_find(const codecs *all, const uint8_t *file, size_t len);
+/* Frees a codec that is not in use. */
 void codecs_remove(codecs *all, uint8_t id);
+/* Frees all that are not in use. */
+void codecs_remove_unused(codecs *all);
 /* From now on new values are written with this one; what has drifted is counted anew. */
 void codecs_use(codecs *all, uint8_t id);
+
+/* A page has been made that names this codec, or is gone. Any thread. */
+static inline void codecs_note_page(codecs *all, uint8_t id) {
+    atomic_fetch_add_explicit(&all->pages[id], 1, memory_order_relaxed);
+}
+static inline void codecs_note_page_gone(codecs *all, uint8_t id) {
+    atomic_fetch_sub_explicit(&all->pages[id], 1, memory_order_release);
+}
+/* Whether some page names a codec that was learned, or it is the current one. */
+bool codecs_in_use(const codecs *all, uint8_t id);
 
 /* NULL: there is none of that id. */
 static inline const codec *codecs_get(const codecs *all, uint8_t id) {
@@ -48,7 +65,8 @@ static inline const codec *codecs_current(const codecs *all) {
     return all->by_id[all->current];
 }
 
-/* How many have been learned, and the memory of all their dictionaries and tables, bytes. */
+/* How many that have been learned are there, and the memory of all their dictionaries and tables,
+ * bytes. */
 uint32_t codecs_count(const codecs *all);
 size_t codecs_bytes(const codecs *all);
 

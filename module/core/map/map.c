@@ -25,20 +25,9 @@ static size_t replaced_len(map *m, const map_pos *pos, const codec_value *value)
 
 /* Takes a record, counted out already, out of its page. */
 static void take_out(map *m, const map_pos *pos) {
-    page *p = pos->p;
-    bucket *b = map_bucket(m, pos->bucket_index);
-    large *l = page_large(p, pos->slot);
-    if (l) {
-        m->totals.large--;
-        m->totals.large_bytes -= m->shared->mem->usable(l);
-        m->shared->mem->free(l);
-    }
-    page_delete(p, pos->slot);
-    uint32_t n;
-    if (p->slots == 0)
-        map_remove_page(m, b, pos->page_index);
-    else
-        map_trim_page(m, &bucket_pages(b, &n)[pos->page_index]);
+    large *l = page_large(pos->p, pos->slot);
+    if (l) map_free_large(m, l);
+    map_remove_slot(m, pos);
 }
 
 void map_take_out(map *m, size_t key_len, const map_pos *pos) {
@@ -74,7 +63,8 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
     if (!pos || !map_overwrite(m, pk, pos, &r)) {
         uint32_t slot;
-        map_target to = {.b = map_bucket(m, index), .avoid = pos ? pos->p : NULL};
+        map_target to = {
+            .b = map_bucket(m, index), .codec = map_codec(m), .avoid = pos ? pos->p : NULL};
         if (!map_place(m, &to, k, &r, &slot)) {
             if (r.large) m->shared->mem->free(r.large);
             m->totals = before.totals;
@@ -82,10 +72,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
         }
         if (pos) take_out(m, pos);
     }
-    if (r.large) {
-        m->totals.large++;
-        m->totals.large_bytes += m->shared->mem->usable(r.large);
-    }
+    if (r.large) map_count_large(m, r.large);
     count_in(m, k->len, value->raw_len, code);
     map_balance(m, index, base);
     map_tell_group(m, &before);
@@ -109,27 +96,25 @@ bool map_store(map *m, const void *key, size_t len, const void *value, size_t va
                           expiry_ticks(now_ms));
 }
 
-bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base) {
-    bucket *b = map_bucket(m, pos->bucket_index);
-    page *p = pos->p;
-    int grown = (int)page_expiry_growth(p, code);
-    if (p->used + grown > PAGE_BYTES) {
-        /* No room here: write the record again, elsewhere. */
-        size_t len;
-        codec_value again;
-        const uint8_t *value = map_value(m, pos, &len);
-        return value &&
-               codecs_encode_moved(&m->shared->codecs, &m->shared->work, value, len, &again) &&
-               map_put(m, k, pos, &again, code, base);
-    }
+/* In the page where it is. False: out of memory, or the page has no room. */
+static bool set_code(map *m, const map_pos *pos, uint16_t code, uint64_t base) {
+    int grown = (int)page_expiry_growth(pos->p, code);
     uint32_t n;
-    page **at = &bucket_pages(b, &n)[pos->page_index];
+    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    if (pos->p->used + grown > PAGE_BYTES || !map_make_room(m, at, grown)) return false;
+    page_set_code(*at, pos->slot, code, base);
+    return true;
+}
+
+bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base) {
     map_size before = map_size_now(m);
-    if (!map_make_room(m, at, grown)) return false;
-    p = *at;
-    m->totals.expiring -= page_code(p, pos->slot) != EXPIRY_NONE;
+    bool expires = page_code(pos->p, pos->slot) != EXPIRY_NONE;
+    if (!set_code(m, pos, code, base)) {
+        if (!map_move(m, k, pos, code, base)) return false;
+        map_balance(m, pos->bucket_index, base);
+    }
     m->totals.expiring += code != EXPIRY_NONE;
-    page_set_code(p, pos->slot, code, base);
+    m->totals.expiring -= expires;
     map_tell_group(m, &before);
     return true;
 }

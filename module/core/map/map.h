@@ -15,14 +15,15 @@
  *
  * Buckets are chosen by linear hashing (Litwin 1980) on the keyed hash of a key's stem: when
  * the pages hold more than MAP_BUCKET_BYTES a bucket on average, one bucket is split, so no
- * operation pauses for more than the records of one bucket. All pages of a bucket but one are
- * nearly full, and that one is of a finer size class.
+ * operation pauses for more than moving the records of one bucket, which copies pages and touches
+ * no large record. All pages of a bucket but one are nearly full, and that one is of a finer size
+ * class.
  *
  * New records are always written with the current codec. Older pages keep theirs until
- * map_reencode() comes by. Everything that moves more than one record (split, merge, compaction,
- * re-encoding) is one function, rebuild(), in map_rebuild.c. The files, each of which calls those
- * before it only: map_find.c, map_pages.c, map_place.c, map_rebuild.c, map.c, and then one for each
- * thing that is done with a whole bucket or map.
+ * map_reencode() comes by, which works record by record. Everything else that moves more than one
+ * record (split, merge, compaction) is one function, rebuild(), in map_rebuild.c. The files, each
+ * of which calls those before it only: map_find.c, map_pages.c, map_place.c, map_move.c,
+ * map_rebuild.c, map.c, and then one for each thing that is done with a whole bucket or map.
  *
  * Not for use by two threads at a time. Functions that can run out of memory say so and have then
  * changed nothing.
@@ -36,7 +37,8 @@
 
 #define MAP_BUCKET_BYTES 10240 /* average bytes of pages a bucket, before one is split */
 #define MAP_SEGMENT      512   /* buckets */
-#define MAP_KEY_MAX      1024  /* bytes; a record with a longer key is large */
+#define MAP_LARGE_BYTES  256   /* what a large record counts as beside its slot in a page */
+#define MAP_KEY_MAX      LARGE_LONG_KEY /* bytes; a record with a longer key is large */
 
 typedef struct map_totals {
     uint64_t records;
@@ -155,11 +157,6 @@ bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context);
 typedef bool map_large_visitor(void *context, large **l);
 bool map_each_large(map *m, uint32_t bucket_index, map_large_visitor *each, void *context);
 
-/* Brings the pages of one bucket to the current codec, and merges other buckets if the map has got
- * smaller by what was brought: the number of buckets may go down, and `bucket_index` with it. The
- * pages that they were go to `old`, for the caller to free (NULL: they are freed at once). False:
- * out of memory or damaged, and nothing changed. */
-bool map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old);
 /* Every invariant of map and pages. */
 bool map_sane(map *m);
 

@@ -10,7 +10,8 @@ typedef struct copying {
     bool done;
 } copying;
 
-static bool copy_pages(const mem *mem, bucket *from, bucket *to) {
+static bool copy_pages(map_shared *shared, bucket *from, bucket *to) {
+    const mem *mem = shared->mem;
     uint32_t n;
     page **pages = bucket_pages(from, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -21,6 +22,7 @@ static bool copy_pages(const mem *mem, bucket *from, bucket *to) {
             mem->free(p);
             return false;
         }
+        codecs_note_page(&shared->codecs, p->codec);
     }
     return true;
 }
@@ -44,7 +46,7 @@ static bool copy_large(void *context, large **at) {
 static bool copy_bucket(const map *from, uint32_t index, map *to) {
     copying c = {to, true};
     if (index > 0 && !map_add_bucket(to)) return false;
-    c.done = copy_pages(to->shared->mem, map_bucket(from, index), map_bucket(to, index));
+    c.done = copy_pages(to->shared, map_bucket(from, index), map_bucket(to, index));
     map_each_large(to, index, copy_large, &c);
     return c.done;
 }

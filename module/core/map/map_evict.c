@@ -81,6 +81,16 @@ static void choose(choosing *c, page *const *pages, uint32_t n) {
     }
 }
 
+/* How many of the candidates go: not more large ones than MAP_EVICT_BYTES. */
+static uint32_t few_large(const choosing *c, page *const *pages) {
+    uint32_t n = 0;
+    for (size_t bytes = 0; n < c->count && bytes < MAP_EVICT_BYTES; n++) {
+        const large *l = page_large(pages[c->best[n].page_index], c->best[n].slot);
+        if (l) bytes += large_bytes(l);
+    }
+    return n;
+}
+
 /* From the last place in the bucket to the first: taking one out leaves those before it in place.
  */
 static bool lies_behind(const void *candidates, uint32_t a, uint32_t b) {
@@ -127,6 +137,7 @@ uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *t
     choose(&c, pages, n);
     if (take_note(how, c.count < c.wanted))
         for (uint32_t i = 0; i < n; i++) page_age(pages[i]);
+    c.count = few_large(&c, pages);
     for (uint32_t i = 0; i < c.count; i++) order[i] = i;
     sort_by(order, c.count, lies_behind, c.best);
     for (uint32_t i = 0; i < c.count; i++)

@@ -37,15 +37,17 @@ typedef struct map_eviction {
     double horizon_ms;  /* from now */
 } map_eviction;
 
-#define MAP_EVICT_MAX 128 /* records in one call */
+#define MAP_EVICT_MAX   128         /* records in one call */
+#define MAP_EVICT_BYTES (64u << 10) /* of large records in one call, and what the last one has */
 
 /* So many times around all buckets, and at least so many calls, without taking out any record:
  * there is none that may go. */
 #define MAP_EVICT_ROUNDS (PAGE_USES_MAX + 1)
 #define MAP_EVICT_CALLS  1000
 
-/* Takes out a quarter of a bucket's records, one at least, MAP_EVICT_MAX at most; returns how
- * many it took: 0 if there are none that may go, or none before the hand comes by again. */
+/* Takes out a quarter of a bucket's records, one at least, MAP_EVICT_MAX at most, and fewer if
+ * these are large; returns how many it took: 0 if there are none that may go, or none before the
+ * hand comes by again. */
 uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *told, void *context);
 
 #endif

@@ -24,7 +24,9 @@ uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limi
                     void *context) {
     uint8_t bytes[MAP_KEY_ROOM];
     uint32_t n, deleted = 0, index = 0, slot = 0;
+    uint64_t large_bytes = m->totals.large_bytes;
     while (deleted < limit && bucket_index < m->buckets) {
+        if (large_bytes - m->totals.large_bytes >= MAP_EXPIRE_BYTES) break;
         page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
         if (index >= n) break;
         page *p = pages[index];

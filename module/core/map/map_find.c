@@ -64,11 +64,16 @@ const uint8_t *map_key_of_slot(const map *m, const page *p, uint32_t slot, uint8
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
+uint64_t map_hash_key(const map *m, const void *key, size_t len, size_t *stem_len,
+                      uint8_t *suffix) {
+    *stem_len = stem_split(key, len, suffix);
+    return siphash13(key, *stem_len, m->secret);
+}
+
 void map_key_init(map *m, map_key *k, const void *key, size_t len) {
     k->key = key;
     k->len = len;
-    k->stem_len = stem_split(key, len, &k->suffix);
-    k->hash = siphash13(key, k->stem_len, m->secret);
+    k->hash = map_hash_key(m, key, len, &k->stem_len, &k->suffix);
     k->next = k->uses = 0;
     k->encoded[0].codec = k->encoded[1].codec = -1;
     bucket *b = map_bucket(m, map_index(k->hash, m->buckets));
@@ -107,7 +112,7 @@ const uint8_t *map_value(map *m, const map_pos *pos, size_t *len) {
 size_t map_value_len(map *m, const map_pos *pos) {
     uint32_t encoded;
     const uint8_t *src = map_encoded_value(pos, &encoded);
-    return codec_value_len(codec_of(m, pos->p->codec), &m->shared->work, src, encoded);
+    return codec_value_len(codec_of(m, pos->p->codec), src, encoded);
 }
 
 int64_t map_expiry_ms(const map_pos *pos) {

@@ -29,6 +29,9 @@ static inline uint64_t map_at_most(uint64_t n, uint64_t most) {
 
 /* ---- map_find.c ------------------------------------------------------------------------------ */
 
+/* Where a key's record is to be looked for: the hash of its stem, which ends at *stem_len. */
+uint64_t map_hash_key(const map *m, const void *key, size_t len, size_t *stem_len, uint8_t *suffix);
+
 /* The key as a codec encodes it. */
 const page_key *map_encoded_key(const map *m, map_key *k, uint8_t codec);
 
@@ -59,8 +62,12 @@ uint32_t map_page_cap(uint32_t bytes);
 /* PAGE_USES, if new pages have use counts. */
 uint8_t map_page_flags(const map *m);
 /* A new page of so many bytes at the end of a bucket. NULL: out of memory. */
-page **map_add_page(map *m, bucket *b, uint32_t bytes);
-void map_remove_page(map *m, bucket *b, uint32_t index);
+page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes);
+/* A page goes to `old`, for the caller to free; NULL: it is freed at once. The large records that
+ * it points to stay. */
+void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old);
+/* The same for one that is in no bucket any more. */
+void map_drop_page(map *m, page *p, mem_retired *old);
 
 /* Makes room for `grown` more bytes (they fit PAGE_BYTES). False: out of memory. */
 bool map_make_room(map *m, page **at, int grown);
@@ -71,11 +78,16 @@ void map_trim_bucket(map *m, bucket *b);
 
 uint64_t map_bucket_records(const map *m, uint32_t index);
 
+/* Counts a large record that a page points to from now on. */
+void map_count_large(map *m, large *l);
+/* Frees one that is counted. */
+void map_free_large(map *m, large *l);
+
 /* ---- map_place.c ----------------------------------------------------------------------------- */
 
 /* A record on its way into a bucket. */
 typedef struct map_record {
-    const uint8_t *value; /* encoded with the current codec */
+    const uint8_t *value; /* encoded with the codec of the page that it comes into */
     uint32_t value_len;
     large *large; /* not NULL: instead of the value */
     uint16_t code;
@@ -92,9 +104,13 @@ large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_
 /* Where a record may be put. */
 typedef struct map_target {
     bucket *b;
+    uint8_t codec;      /* of the page; the value is encoded with it */
     const page *avoid;  /* not into this page of it; may be NULL */
     uint32_t page_room; /* a page that is added gets so many bytes at least */
 } map_target;
+
+/* The record of a slot as it is. */
+map_record map_record_of(const page_walk *at);
 
 /* Puts a record that is not there yet into a page. Returns where the bucket has that page, and the
  * record's slot. NULL: out of memory. */
@@ -109,7 +125,41 @@ uint32_t map_place_behind(map *m, page **at, uint32_t slot, const page *from, ui
  * False if it can't. */
 bool map_overwrite(map *m, const page_key *pk, const map_pos *pos, const map_record *r);
 
+/* ---- map_move.c ------------------------------------------------------------------------------ */
+
+/* Reads the keys of a page's records, one after the other. */
+typedef struct map_keys {
+    const map *m;
+    map_key key;                 /* of the slot that was read last */
+    uint8_t bytes[MAP_KEY_ROOM]; /* that key, if it is not a large record's */
+    size_t stem_len;
+} map_keys;
+
+/* Reads the key, or the stem of a head; what the page has encoded of it is not encoded again. */
+bool map_keys_read(map_keys *keys, const page_walk *at);
+
+/* Moves a record, as it is, to another page of its bucket, where it gets another expiry. False: out
+ * of memory, nothing changed. */
+bool map_move(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base);
+
+/* Takes a record out of its page; the bucket may have a page less afterwards, or the page be
+ * elsewhere; the pages before it are as they were. A large record stays. */
+void map_remove_slot(map *m, const map_pos *pos);
+
 /* ---- map_rebuild.c --------------------------------------------------------------------------- */
+
+/* Whether all pages of a bucket are of the current codec. */
+bool map_all_current(const map *m, uint32_t index);
+
+/* Writes a bucket anew if its pages hold much less than they could. */
+void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old);
+
+/* Whether two buckets are to be merged while all is encoded anew. */
+bool map_is_sparse(const map *m);
+/* Merges the last bucket, of more than one, into another. Not if it has pages of an old codec: who
+ * brings one bucket after the other to the current codec may have come by the other already. False:
+ * it is not merged. */
+bool map_merge(map *m, uint64_t now_ticks, mem_retired *old);
 
 /* Splits a bucket of the map if it has grown; merges two if it has shrunk; compacts this one if
  * its pages hold much less than they could. What fails for want of memory is not done. */

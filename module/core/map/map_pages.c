@@ -27,13 +27,15 @@ map *map_new(map_shared *shared, const uint64_t secret[2]) {
     return m;
 }
 
-static void free_bucket(const mem *mem, bucket *b) {
+static void free_bucket(const map *m, bucket *b) {
+    const mem *mem = m->shared->mem;
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) {
         large *l;
         for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);)
             if (l) mem->free(l);
+        codecs_note_page_gone(&m->shared->codecs, pages[i]->codec);
         mem->free(pages[i]);
     }
     bucket_clear(mem, b);
@@ -41,7 +43,7 @@ static void free_bucket(const mem *mem, bucket *b) {
 
 void map_free(map *m) {
     const mem *mem = m->shared->mem;
-    for (uint32_t i = 0; i < m->buckets; i++) free_bucket(mem, map_bucket(m, i));
+    for (uint32_t i = 0; i < m->buckets; i++) free_bucket(m, map_bucket(m, i));
     for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT)
         mem->free(m->segments[i / MAP_SEGMENT - 1]);
     if (m->segments) mem->free(m->segments);
@@ -148,27 +150,49 @@ uint8_t map_page_flags(const map *m) {
     return m->shared->count_uses ? PAGE_USES : 0;
 }
 
-page **map_add_page(map *m, bucket *b, uint32_t bytes) {
+page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes) {
     uint32_t cap = map_page_cap(bytes), n;
     page *p = m->shared->mem->alloc(cap);
     if (!p || !bucket_add(m->shared->mem, b, p)) {
         if (p) m->shared->mem->free(p);
         return NULL;
     }
-    page_init(p, cap, map_codec(m));
+    page_init(p, cap, codec);
     p->flags = map_page_flags(m);
+    codecs_note_page(&m->shared->codecs, p->codec);
     m->totals.pages++;
     m->totals.page_bytes += cap;
     return bucket_pages(b, &n) + n - 1;
 }
 
-void map_remove_page(map *m, bucket *b, uint32_t index) {
-    uint32_t n;
-    page *p = bucket_pages(b, &n)[index];
+void map_drop_page(map *m, page *p, mem_retired *old) {
     m->totals.pages--;
     m->totals.page_bytes -= p->cap;
+    codecs_note_page_gone(&m->shared->codecs, p->codec);
+    if (old)
+        mem_retire(m->shared->mem, old, p);
+    else
+        m->shared->mem->free(p);
+}
+
+void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old) {
+    uint32_t n;
+    page *p = bucket_pages(b, &n)[index];
     bucket_remove(m->shared->mem, b, index);
-    m->shared->mem->free(p);
+    map_drop_page(m, p, old);
+}
+
+/* ---- large records --------------------------------------------------------------------------- */
+
+void map_count_large(map *m, large *l) {
+    m->totals.large++;
+    m->totals.large_bytes += m->shared->mem->usable(l);
+}
+
+void map_free_large(map *m, large *l) {
+    m->totals.large--;
+    m->totals.large_bytes -= m->shared->mem->usable(l);
+    m->shared->mem->free(l);
 }
 
 /* ---- going over a bucket --------------------------------------------------------------------- */

@@ -10,11 +10,13 @@ bool map_is_large(const page_key *k, size_t value_len) {
 }
 
 large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_t value_len) {
-    large *l = m->shared->mem->alloc(LARGE_HEADER_BYTES + k->len + value_len);
+    const large head = {(uint32_t)k->len, (uint32_t)value_len};
+    large *l = m->shared->mem->alloc(large_bytes(&head));
     if (!l) return NULL;
-    *l = (large){(uint32_t)k->len, (uint32_t)value_len};
+    *l = head;
     memcpy(l->bytes, k->key, k->len);
     memcpy(large_value(l), value, value_len);
+    if (k->len > LARGE_LONG_KEY) large_set_hash(l, k->hash);
     return l;
 }
 
@@ -74,16 +76,26 @@ static uint32_t put_into(page *p, const page_key *k, const map_record *r, shape 
     return at;
 }
 
+map_record map_record_of(const page_walk *at) {
+    uint32_t key_bytes = page_is_member(at->tag) ? 0 : 1u + at->payload[0];
+    large *l = page_large(at->p, at->slot);
+    return (map_record){.value = l ? NULL : at->payload + key_bytes,
+                        .value_len = l ? 0 : at->len - key_bytes,
+                        .large = l,
+                        .code = at->code,
+                        .base = page_base(at->p),
+                        .uses = page_uses(at->p, at->slot)};
+}
+
 page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, uint32_t *slot) {
-    uint8_t current = map_codec(m);
-    const page_key *pk = map_encoded_key(m, k, current);
+    const page_key *pk = map_encoded_key(m, k, to->codec);
     shape s = shape_of(pk, r);
     uint32_t n, grown = 0;
     int head = -1;
     page **pages = bucket_pages(to->b, &n), **at = NULL;
     for (uint32_t i = 0; i < n; i++) {
         page *p = pages[i];
-        if (p == to->avoid || p->codec != current) continue;
+        if (p == to->avoid || p->codec != to->codec) continue;
         int h = s.member ? page_find_head(p, pk) : -1;
         uint32_t g = growth(p, pk, r, s, h);
         if (p->used + g > PAGE_BYTES || (at && h < 0)) continue;
@@ -95,7 +107,7 @@ page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, 
     if (!at) {
         page empty = {.used = PAGE_HEADER_BYTES, .flags = map_page_flags(m)};
         grown = PAGE_HEADER_BYTES + growth(&empty, pk, r, s, -1);
-        at = map_add_page(m, to->b, grown > to->page_room ? grown : to->page_room);
+        at = map_add_page(m, to->b, to->codec, grown > to->page_room ? grown : to->page_room);
         if (!at) return NULL;
     } else if (!map_make_room(m, at, (int)grown)) {
         return NULL;

@@ -64,6 +64,7 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
 
 /* Adds up what the pages of a loaded map hold; raw bytes are the saver's to say. */
 static void count_page(map *m, page *p) {
+    codecs_note_page(&m->shared->codecs, p->codec);
     m->totals.pages++;
     m->totals.page_bytes += p->cap;
     m->totals.records += page_records(p);
@@ -129,6 +130,7 @@ large *map_large_load(map *m, const uint8_t *src, size_t n) {
     if (key_len > n - sizeof key_len || n > UINT32_MAX) return NULL;
     size_t value_len = n - sizeof key_len - key_len;
     map_key k = {.key = src + sizeof key_len, .len = key_len};
+    k.hash = map_hash_key(m, k.key, k.len, &k.stem_len, &k.suffix);
     large *l = map_large_new(m, &k, k.key + key_len, value_len);
     if (!l) return NULL;
     m->totals.large++;

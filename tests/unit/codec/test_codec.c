@@ -28,7 +28,7 @@ static void round_trip(codecs *all, codec_workspace *w, uint8_t id, const void *
     const uint8_t *back =
         codec_decode_value(codecs_get(all, id), w, encoded.bytes, encoded.len, &len);
     CHECK(back && len == n && !memcmp(back, value, n));
-    CHECK(codec_value_len(codecs_get(all, id), w, encoded.bytes, encoded.len) == n);
+    CHECK(codec_value_len(codecs_get(all, id), encoded.bytes, encoded.len) == n);
 }
 
 static void all_round_trips(codecs *all, codec_workspace *w, uint8_t id) {
@@ -58,7 +58,7 @@ static void all_round_trips(codecs *all, codec_workspace *w, uint8_t id) {
  * codec_value_len() says and no longer than a value of its kind may be. Whether there is one. */
 static bool decodes(const codec *c, codec_workspace *w, const uint8_t *bytes, size_t n) {
     static uint8_t copy[CODEC_ZSTD_MAX];
-    size_t len, expected = codec_value_len(c, w, bytes, n);
+    size_t len, expected = codec_value_len(c, bytes, n);
     const uint8_t *value = codec_decode_value(c, w, bytes, n, &len);
     if (!value) return false;
     CHECK(len == expected && len <= sizeof copy);

@@ -1,5 +1,6 @@
 /* A saved map with flipped bits: it is refused, or loads and survives traffic and a new codec. */
 #include "codec/codec_train.h"
+#include "map/map_reencode.h"
 #include "map/map_save.h"
 #include "../test.h"
 
@@ -94,7 +95,8 @@ static void traffic(map *m, int salt) {
     }
     codecs_use(&m->shared->codecs, 2);
     mem_retired old = {0};
-    for (uint32_t i = 0; i < m->buckets; i++) map_reencode(m, i, expiry_ticks(now_ms + 500), &old);
+    for (uint32_t i = 0; i < m->buckets; i++)
+        map_reencode(m, i, expiry_ticks(now_ms + 500), SIZE_MAX, &old);
     mem_free_retired(m->shared->mem, &old);
     for (int i = 0; i < RECORDS; i += 50) put(m, i);
     codecs_use(&m->shared->codecs, 1);

@@ -7,6 +7,7 @@
 #include "codec/codec_train.h"
 #include "map/map_copy.h"
 #include "map/map_expire.h"
+#include "map/map_reencode.h"
 #include "map/map_save.h"
 #include "../test.h"
 #include "group.h"
@@ -270,7 +271,7 @@ static void step(int number) {
         map_expire(it.m, (uint32_t)number % it.m->buckets, it.now_ms, 3, told, NULL);
         break;
     case 15:
-        map_reencode(it.m, (uint32_t)number % it.m->buckets, expiry_ticks(it.now_ms), NULL);
+        map_reencode(it.m, (uint32_t)number % it.m->buckets, expiry_ticks(it.now_ms), 2000, NULL);
         break;
     case 3:
     case 8:

@@ -1,0 +1,149 @@
+/* map_reencode.c: see map_reencode.h. */
+#include "map/map_reencode.h"
+
+#include "map/map_inside.h"
+
+#define MERGES_AT_A_TIME 2
+
+typedef struct reencoding {
+    map *m;
+    uint32_t bucket;
+    uint64_t now_ticks;
+    size_t work, worked; /* bytes: may be, was */
+    mem_retired *old;
+} reencoding;
+
+/* Whether there is time for a record whose value has so many bytes; it is taken then. */
+static bool take_time(reencoding *r, size_t len) {
+    if (r->worked > 0 && r->worked + len + MAP_RECORD_WORK > r->work) return false;
+    r->worked += len + MAP_RECORD_WORK;
+    return true;
+}
+
+/* ---- one record ------------------------------------------------------------------------------ */
+
+/* The record of a slot as the current codec writes it: a large one is a new one, or the same if it
+ * need not be written anew. */
+static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_record *out) {
+    map_pos pos = {.p = at->p, .slot = at->slot};
+    size_t len;
+    codec_value encoded;
+    map_shared *shared = r->m->shared;
+    *out = map_record_of(at);
+    uint32_t old_len;
+    const uint8_t *old = map_encoded_value(&pos, &old_len);
+    if (codec_is_common(old, old_len)) {
+        if (!take_time(r, 0)) return MAP_MORE;
+        if (out->large) return MAP_DONE;
+    } else {
+        const uint8_t *value = map_value(r->m, &pos, &len);
+        if (!value) return MAP_FAILED;
+        if (!take_time(r, len)) return MAP_MORE;
+        if (!codecs_encode_moved(&shared->codecs, &shared->work, value, len, &encoded))
+            return MAP_FAILED;
+        out->value = encoded.bytes;
+        out->value_len = (uint32_t)encoded.len;
+        out->large = NULL;
+    }
+    if (!map_is_large(map_encoded_key(r->m, k, map_codec(r->m)), out->value_len)) return MAP_DONE;
+    out->large = map_large_new(r->m, k, out->value, out->value_len);
+    return out->large ? MAP_DONE : MAP_FAILED;
+}
+
+/* Puts the record into a page of the current codec; where it was it is to be taken out, but for a
+ * large record that is not there any more. */
+static map_step move_record(reencoding *r, const page_walk *at, map_key *k) {
+    map_record record;
+    large *before = page_large(at->p, at->slot);
+    map_step step = encode(r, at, k, &record);
+    if (step != MAP_DONE) return step;
+    map_target to = {
+        .b = map_bucket(r->m, r->bucket), .codec = map_codec(r->m), .page_room = PAGE_BYTES};
+    uint32_t slot;
+    if (!map_place(r->m, &to, k, &record, &slot)) {
+        if (record.large && record.large != before) r->m->shared->mem->free(record.large);
+        return MAP_FAILED;
+    }
+    if (record.large == before) return MAP_DONE;
+    if (record.large) map_count_large(r->m, record.large);
+    if (before) map_free_large(r->m, before);
+    return MAP_DONE;
+}
+
+/* ---- one page -------------------------------------------------------------------------------- */
+
+/* Deletes the first records of a page that has more. */
+static void delete_first(page *p, uint32_t records) {
+    for (; records > 0; records--) page_delete(p, page_is_head(page_tags(p)[0]) ? 1 : 0);
+}
+
+/* Moves the records of one page; a page that is done with is gone. */
+static map_step reencode_page(reencoding *r, uint32_t page_index) {
+    uint32_t n, moved = 0;
+    bucket *b = map_bucket(r->m, r->bucket);
+    page *p = bucket_pages(b, &n)[page_index];
+    map_keys keys = {.m = r->m};
+    map_step step = MAP_DONE;
+    page_rebase(p, r->now_ticks);
+    for (page_walk at = page_walk_start(p); step == MAP_DONE && page_walk_next(&at);) {
+        if (!map_keys_read(&keys, &at))
+            step = MAP_FAILED;
+        else if (!page_is_head(at.tag) && (step = move_record(r, &at, &keys.key)) == MAP_DONE)
+            moved++;
+    }
+    if (step == MAP_DONE)
+        map_remove_page(r->m, b, page_index, r->old);
+    else
+        delete_first(p, moved);
+    return step;
+}
+
+/* ---- a bucket -------------------------------------------------------------------------------- */
+
+static map_step reencode_bucket(reencoding *r) {
+    bool failed = false;
+    uint32_t n;
+    if (map_all_current(r->m, r->bucket)) return MAP_DONE;
+    bucket *b = map_bucket(r->m, r->bucket);
+    for (uint32_t i = 0; bucket_pages(b, &n), i < n;) {
+        if (bucket_pages(b, &n)[i]->codec == map_codec(r->m)) {
+            i++;
+            continue;
+        }
+        switch (reencode_page(r, i)) {
+        case MAP_DONE: /* another page is there now */
+            break;
+        case MAP_MORE:
+            return MAP_MORE;
+        case MAP_FAILED:
+            failed = true;
+            i++;
+        }
+    }
+    map_compact(r->m, r->bucket, r->now_ticks, r->old);
+    map_trim_bucket(r->m, map_bucket(r->m, r->bucket));
+    return failed ? MAP_FAILED : MAP_DONE;
+}
+
+/* The last bucket is brought to the current codec before it is merged into another, which whoever
+ * comes by all buckets may have come by already. */
+static map_step merge(reencoding *r) {
+    for (int i = 0; i < MERGES_AT_A_TIME && map_is_sparse(r->m); i++) {
+        r->bucket = r->m->buckets - 1;
+        map_step step = reencode_bucket(r);
+        if (step != MAP_DONE) return step;
+        if (!map_merge(r->m, r->now_ticks, r->old)) break;
+    }
+    return MAP_DONE;
+}
+
+map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t work,
+                      mem_retired *old) {
+    map_size before = map_size_now(m);
+    reencoding r = {
+        .m = m, .bucket = bucket_index, .now_ticks = now_ticks, .work = work, .old = old};
+    map_step step = reencode_bucket(&r);
+    if (step == MAP_DONE) step = merge(&r);
+    map_tell_group(m, &before);
+    return step;
+}

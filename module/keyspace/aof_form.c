@@ -1,0 +1,52 @@
+/* aof_form.c: in which words the AOF is told. See aof_form.h. */
+#include "keyspace/aof_form.h"
+
+#include "keyspace/maps.h"
+
+#include <string.h>
+
+static struct {
+    bool with_records; /* the file that the AOF begins with, or may */
+    bool rewriting_plain;
+} aof;
+
+void aof_form_records_loaded(void) {
+    aof.with_records = true;
+}
+
+static bool has_preamble(RedisModuleCtx *ctx) {
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
+    size_t len = 0;
+    RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
+    const char *text = value ? RedisModule_CallReplyStringPtr(value, &len) : "";
+    bool yes = !(len == 2 && !memcmp(text, "no", 2)); /* where CONFIG can't be called as well */
+    if (reply) RedisModule_FreeCallReply(reply);
+    return yes;
+}
+
+static bool info_says(RedisModuleCtx *ctx, const char *field, const char *wanted) {
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "persistence");
+    const char *text = RedisModule_ServerInfoGetFieldC(info, field);
+    bool same = text && !strcmp(text, wanted);
+    RedisModule_FreeServerInfo(ctx, info);
+    return same;
+}
+
+/* From the fork on, what is written belongs behind the new file; if that fails, behind the old one
+ * as well. */
+void aof_form_fork(RedisModuleCtx *ctx, bool born) {
+    if (born) {
+        aof.rewriting_plain = false;
+        if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
+        aof.rewriting_plain = !has_preamble(ctx);
+        if (!aof.rewriting_plain && maps_any()) aof.with_records = true;
+    } else if (aof.rewriting_plain) {
+        aof.rewriting_plain = false;
+        if (info_says(ctx, "aof_last_bgrewrite_status", "ok")) aof.with_records = false;
+    }
+}
+
+bool aof_form_own(RedisModuleCtx *ctx) {
+    return aof.with_records && RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF;
+}

@@ -1,0 +1,81 @@
+/* native.c: what the server itself holds. See native.h. */
+#include "keyspace/native.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/move.h"
+#include "keyspace/prefixes.h"
+#include "server/reply.h"
+
+#include <string.h>
+
+/* Opened for writing as well: a miss in reading would be announced. */
+bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (native_count(ctx) == 0) return false;
+    RedisModuleKey *handle = RedisModule_OpenKey(
+        ctx, key, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
+    bool exists = RedisModule_KeyType(handle) != REDISMODULE_KEYTYPE_EMPTY;
+    RedisModule_CloseKey(handle);
+    return exists;
+}
+
+uint64_t native_count(RedisModuleCtx *ctx) {
+    uint64_t keys = RedisModule_DbSize(ctx), maps = maps_in_db(RedisModule_GetSelectedDb(ctx));
+    return keys > maps ? keys - maps : 0;
+}
+
+static bool has_prefix(const char *name) {
+    return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
+           !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
+}
+
+bool native_sent(RedisModuleCtx *ctx) {
+    return has_prefix(RedisModule_GetCurrentCommandName(ctx));
+}
+
+const char *native_name(RedisModuleCtx *ctx) {
+    const char *name = RedisModule_GetCurrentCommandName(ctx);
+    return has_prefix(name) ? name + strlen(CKV_SERVED_PREFIX) : name + 1;
+}
+
+RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
+                                  RedisModuleString *const *args, size_t count) {
+    return RedisModule_Call(ctx, command, how == NATIVE_REPLICATES ? "!E0v" : "E0v", args, count);
+}
+
+int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
+    if (!reply) return RedisModule_ReplyWithError(ctx, ERROR_NATIVE);
+    RedisModule_ReplyWithCallReply(ctx, reply);
+    RedisModule_FreeCallReply(reply);
+    return REDISMODULE_OK;
+}
+
+static bool writes_string(const char *name) {
+    static const char *const writers[] = {"set",    "setex",  "psetex",  "getset",
+                                          "append", "incr",   "incrby",  "incrbyfloat",
+                                          "decr",   "decrby", "setrange"};
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if (!strcmp(name, writers[i])) return true;
+    return false;
+}
+
+/* Not within EXEC, which may run commands on it that only the server can. */
+void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
+    bool in_exec = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_MULTI;
+    if (!in_exec && prefixes_match_name(key) == PREFIX_SERVING) move_in(ctx, key);
+}
+
+int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    const char *name = native_name(ctx);
+    native_reply(ctx, native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1));
+    if (writes_string(name)) native_take_in(ctx, argv[1]);
+    return REDISMODULE_OK;
+}
+
+long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key) {
+    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, native_name(ctx), &key, 1);
+    long long n = 0;
+    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
+        n = RedisModule_CallReplyInteger(reply);
+    if (reply) RedisModule_FreeCallReply(reply);
+    return n;
+}

@@ -1,0 +1,160 @@
+/* prefixes.c: which keys' strings live in ckv, unseen. See prefixes.h. */
+#include "keyspace/prefixes.h"
+
+#include <string.h>
+
+#define PREFIXES_MAX 256  /* of both states */
+#define TEXT_MAX     8192 /* bytes of the setting */
+
+typedef struct prefix {
+    char *text;
+    size_t len; /* 0: every key */
+    prefix_state state;
+} prefix;
+
+static prefix all[PREFIXES_MAX];
+static size_t count;
+static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
+static bool every_key;       /* some prefix is "*" */
+static char *text_of[PREFIX_SERVING + 1];
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+typedef struct word {
+    const char *at;
+    size_t len;
+} word;
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool next_word(const char **at, const char *end, word *w) {
+    while (*at < end && is_blank(**at)) ++*at;
+    w->at = *at;
+    while (*at < end && !is_blank(**at)) ++*at;
+    w->len = (size_t)(*at - w->at);
+    return w->len > 0;
+}
+
+/* Keys of maps. They match nothing, whatever the setting. */
+static bool is_own(const char *key, size_t len) {
+    size_t own = strlen(CKV_MAP_PREFIX);
+    return len >= own && !memcmp(key, CKV_MAP_PREFIX, own);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static size_t prefix_len(word w) {
+    return w.len == 1 && *w.at == '*' ? 0 : w.len;
+}
+
+static prefix *find(word w) {
+    size_t len = prefix_len(w);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].len == len && !memcmp(all[i].text, w.at, len)) return &all[i];
+    return NULL;
+}
+
+static void add(word w, prefix_state state) {
+    prefix *known = find(w);
+    if (known) {
+        if (known->state < state) known->state = state;
+        return;
+    }
+    char *copy = RedisModule_Alloc(w.len + 1);
+    memcpy(copy, w.at, w.len);
+    copy[w.len] = 0;
+    all[count++] = (prefix){copy, prefix_len(w), state};
+}
+
+static void write_text(prefix_state state) {
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++) len += strlen(all[i].text) + 1;
+    char *text = RedisModule_Alloc(len + 1), *to = text;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].state != state) continue;
+        if (to > text) *to++ = ' ';
+        to = stpcpy(to, all[i].text);
+    }
+    *to = 0;
+    RedisModule_Free(text_of[state]);
+    text_of[state] = text;
+}
+
+static void changed(void) {
+    memset(first_byte, 0, sizeof first_byte);
+    every_key = false;
+    for (size_t i = 0; i < count; i++) {
+        every_key |= all[i].len == 0;
+        first_byte[(unsigned char)*all[i].text] |= all[i].len > 0;
+    }
+    write_text(PREFIX_SERVING);
+    write_text(PREFIX_LEAVING);
+}
+
+bool prefixes_set(const char *text, size_t len, const char **error) {
+    const char *at = text, *end = text + len;
+    size_t words = 0;
+    word w;
+    while (next_word(&at, end, &w)) {
+        words += find(w) == NULL;
+        if (is_own(w.at, w.len)) {
+            *error = "keys under '" CKV_MAP_PREFIX "' are ckv's own";
+            return false;
+        }
+    }
+    if (len > TEXT_MAX || count + words > PREFIXES_MAX) {
+        *error = "too many prefixes";
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) all[i].state = PREFIX_LEAVING;
+    for (at = text; next_word(&at, end, &w);) add(w, PREFIX_SERVING);
+    changed();
+    return true;
+}
+
+void prefixes_add_leaving(const char *text, size_t len) {
+    word w;
+    for (const char *at = text; count < PREFIXES_MAX && next_word(&at, text + len, &w);)
+        add(w, PREFIX_LEAVING);
+    changed();
+}
+
+void prefixes_forget_leaving(void) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].state == PREFIX_LEAVING)
+            RedisModule_Free(all[i].text);
+        else
+            all[kept++] = all[i];
+    }
+    if (kept == count) return;
+    count = kept;
+    changed();
+}
+
+const char *prefixes_text(prefix_state state) {
+    return text_of[state] ? text_of[state] : "";
+}
+
+bool prefixes_any(void) {
+    return count > 0;
+}
+
+/* ---- matching -------------------------------------------------------------------------------- */
+
+prefix_state prefixes_match(const char *key, size_t len) {
+    if (!every_key && (len == 0 || !first_byte[(unsigned char)*key])) return PREFIX_NONE;
+    prefix_state best = PREFIX_NONE;
+    for (size_t i = 0; i < count && best != PREFIX_SERVING; i++)
+        if (all[i].state > best && all[i].len <= len && !memcmp(all[i].text, key, all[i].len))
+            best = all[i].state;
+    return best != PREFIX_NONE && is_own(key, len) ? PREFIX_NONE : best;
+}
+
+prefix_state prefixes_match_name(const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return prefixes_match(text, len);
+}

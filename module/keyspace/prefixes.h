@@ -1,0 +1,39 @@
+/*
+ * prefixes.h: which keys' strings live in ckv, unseen: the setting `ckv.prefixes`.
+ *
+ * A key matches a prefix that it begins with; "*" is a prefix of every key. A prefix is
+ *
+ *      serving   in the setting: strings are written into ckv
+ *      leaving   no longer in the setting, or came with a file: the records that are there are
+ *                found, what is new is the server's own
+ *
+ * so no record is ever out of reach. docs/transparent.md tells users, transparent/serve.h how.
+ */
+#ifndef CKV_PREFIXES_H
+#define CKV_PREFIXES_H
+
+#include "ckv.h"
+
+typedef enum prefix_state { PREFIX_NONE, PREFIX_LEAVING, PREFIX_SERVING } prefix_state;
+
+/* Takes the setting, prefixes between blanks: those that it no longer names are leaving. False, and
+ * nothing changed: *error says why. */
+bool prefixes_set(const char *text, size_t len, const char **error);
+
+/* Adds prefixes of a file, as prefixes_text() gave them: those that are not serving are leaving. */
+void prefixes_add_leaving(const char *text, size_t len);
+
+/* Those of a state between blanks, for the setting, INFO and files; lives until they change. */
+const char *prefixes_text(prefix_state state);
+
+/* Forgets those that are leaving: there are no records. */
+void prefixes_forget_leaving(void);
+
+/* Whether there is any, serving or leaving. */
+bool prefixes_any(void);
+
+/* What holds for a key: serving wins over leaving. */
+prefix_state prefixes_match(const char *key, size_t len);
+prefix_state prefixes_match_name(const RedisModuleString *key);
+
+#endif

@@ -1,0 +1,132 @@
+/* catalogue.c: the server's commands. See catalogue.h. */
+#include "transparent/catalogue.h"
+
+#include "transparent/served.h"
+
+#include <string.h>
+
+#define SLOTS_LOG2 11 /* of the table: a server has some 400 commands, and modules bring more */
+#define CELLS      (1u << SLOTS_LOG2)
+
+static catalogue_entry table[CELLS];
+static size_t count;
+
+static uint32_t hash_of(const char *name, size_t len) {
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < len; i++) hash = (hash ^ ((uint8_t)name[i] | 0x20)) * 16777619u;
+    return hash >> (32 - SLOTS_LOG2);
+}
+
+/* The name in the table is in lower case. */
+static bool same(const char *lower, const char *name, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        char c = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] | 0x20) : name[i];
+        if (lower[i] != c || !c) return false;
+    }
+    return lower[len] == 0;
+}
+
+static catalogue_entry *cell_of(const char *name, size_t len) {
+    uint32_t at = hash_of(name, len);
+    while (*table[at].name && !same(table[at].name, name, len)) at = (at + 1) % CELLS;
+    return &table[at];
+}
+
+const catalogue_entry *catalogue_find(const char *name, size_t len) {
+    if (len > CATALOGUE_NAME_MAX) return NULL;
+    const catalogue_entry *e = cell_of(name, len);
+    return *e->name ? e : NULL;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static long long number(RedisModuleCallReply *command, size_t i) {
+    return RedisModule_CallReplyInteger(RedisModule_CallReplyArrayElement(command, i));
+}
+
+static bool has_flag(RedisModuleCallReply *command, const char *flag) {
+    RedisModuleCallReply *flags = RedisModule_CallReplyArrayElement(command, 2);
+    for (size_t i = 0; i < RedisModule_CallReplyLength(flags); i++) {
+        size_t len;
+        const char *text =
+            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(flags, i), &len);
+        if (text && len == strlen(flag) && !memcmp(text, flag, len)) return true;
+    }
+    return false;
+}
+
+/* Whether a subcommand has keys. */
+static bool subcommand_has_keys(RedisModuleCallReply *command) {
+    RedisModuleCallReply *subs = RedisModule_CallReplyArrayElement(command, 9);
+    for (size_t i = 0; subs && i < RedisModule_CallReplyLength(subs); i++) {
+        RedisModuleCallReply *sub = RedisModule_CallReplyArrayElement(subs, i);
+        if (number(sub, 3) > 0 || has_flag(sub, "movablekeys")) return true;
+    }
+    return false;
+}
+
+/* Commands that are not what their keys say: those of a script are read by commands of its own, and
+ * WATCH reads none. */
+static bool special_kind(const char *name, catalogue_kind *kind) {
+    static const struct {
+        const char *name;
+        catalogue_kind kind;
+    } specials[] = {
+        {"multi", COMMAND_MULTI},        {"exec", COMMAND_EXEC},
+        {"discard", COMMAND_DISCARD},    {"acl", COMMAND_ACL},
+        {"sort", COMMAND_SORT},          {"sort_ro", COMMAND_SORT},
+        {"debug", COMMAND_DEBUG},        {"eval", COMMAND_KEYLESS},
+        {"eval_ro", COMMAND_KEYLESS},    {"evalsha", COMMAND_KEYLESS},
+        {"evalsha_ro", COMMAND_KEYLESS}, {"fcall", COMMAND_KEYLESS},
+        {"fcall_ro", COMMAND_KEYLESS},   {"watch", COMMAND_KEYLESS},
+    };
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
+        if (strcmp(specials[i].name, name)) continue;
+        *kind = specials[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_entry *e) {
+    catalogue_kind kind;
+    if (special_kind(e->name, &kind)) return kind;
+    if (e->served != SERVED_NONE) return COMMAND_SERVED;
+    if (has_flag(command, "movablekeys")) return COMMAND_ASK;
+    if (e->first > 0) return COMMAND_RANGE;
+    return subcommand_has_keys(command) ? COMMAND_ASK : COMMAND_KEYLESS;
+}
+
+/* Whether a command is one of ours, which are not to be served again. */
+static bool is_ours(const char *name) {
+    return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
+           !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
+}
+
+static void add(RedisModuleCallReply *command) {
+    size_t len;
+    const char *name =
+        RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(command, 0), &len);
+    if (!name || len > CATALOGUE_NAME_MAX || count >= CELLS / 2) return;
+    catalogue_entry e = {.arity = (int16_t)number(command, 1),
+                         .first = (int16_t)number(command, 3),
+                         .last = (int16_t)number(command, 4),
+                         .step = (int16_t)number(command, 5)};
+    memcpy(e.name, name, len);
+    if (is_ours(e.name)) return;
+    e.served = served_find(e.name);
+    e.kind = (uint8_t)kind_of(command, &e);
+    if (e.kind == COMMAND_KEYLESS) return;
+    catalogue_entry *cell = cell_of(e.name, len);
+    count += !*cell->name;
+    *cell = e;
+}
+
+void catalogue_read(RedisModuleCtx *ctx) {
+    RedisModuleCallReply *all = RedisModule_Call(ctx, "COMMAND", "");
+    memset(table, 0, sizeof table);
+    count = 0;
+    for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)
+        add(RedisModule_CallReplyArrayElement(all, i));
+    if (all) RedisModule_FreeCallReply(all);
+}

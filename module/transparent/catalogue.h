@@ -1,0 +1,37 @@
+/*
+ * catalogue.h: the server's commands, and where their keys are, as COMMAND tells: what the filter
+ * asks for every command that passes.
+ */
+#ifndef CKV_CATALOGUE_H
+#define CKV_CATALOGUE_H
+
+#include "ckv.h"
+
+typedef enum catalogue_kind {
+    COMMAND_KEYLESS, /* nothing to do */
+    COMMAND_SERVED,  /* served from ckv: transparent/served.h */
+    COMMAND_RANGE,   /* the server's alone, with keys from `first` to `last` by `step` */
+    COMMAND_ASK,     /* the same; the server must be asked where the keys are */
+    COMMAND_SORT,    /* the same, and keys that are made of patterns */
+    COMMAND_DEBUG,   /* any argument may be a key */
+    COMMAND_MULTI,
+    COMMAND_EXEC,
+    COMMAND_DISCARD,
+    COMMAND_ACL, /* may change what users may */
+} catalogue_kind;
+
+#define CATALOGUE_NAME_MAX 31
+
+typedef struct catalogue_entry {
+    char name[CATALOGUE_NAME_MAX + 1]; /* in lower case; empty: no entry */
+    uint8_t kind, served;              /* served: its number in the table of served commands */
+    int16_t arity, first, last, step;
+} catalogue_entry;
+
+/* Asks the server for its commands: at the start, and when a module has come or gone. */
+void catalogue_read(RedisModuleCtx *ctx);
+
+/* The command of a name in any case; NULL: none that has anything to do with keys. */
+const catalogue_entry *catalogue_find(const char *name, size_t len);
+
+#endif

@@ -1,0 +1,162 @@
+/* permission.c: whether a user may have a command served. See permission.h. */
+#include "transparent/permission.h"
+
+#include "server/acl.h"
+#include "server/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_USER "default"
+#define REDIS_7_2    0x00070200
+
+static struct {
+    const char *const *names;
+    int count;
+    bool known;                     /* what follows is still true */
+    bool all[PERMISSION_NAMES_MAX]; /* every user may run both commands */
+    bool default_off;               /* the default user is off */
+    bool default_password;          /* it is on and has a password */
+} users;
+
+void permission_start(const char *const *names, int count) {
+    users.names = names;
+    users.count = count;
+}
+
+void permission_forget(void) {
+    users.known = false;
+}
+
+/* ---- the rules of all users ------------------------------------------------------------------ */
+
+/* Whether a user of these rules, whatever the keys, may run a command. */
+static bool may_run(RedisModuleUser *user, const char *prefix, const char *name) {
+    char text[64];
+    int len = snprintf(text, sizeof text, "%s%s", prefix, name);
+    RedisModuleString *argv[] = {RedisModule_CreateString(NULL, text, (size_t)len),
+                                 RedisModule_CreateString(NULL, "usage", 5),
+                                 RedisModule_CreateString(NULL, "k", 1)};
+    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, 3) == REDISMODULE_OK;
+    for (int i = 0; i < 3; i++) RedisModule_FreeString(NULL, argv[i]);
+    return may;
+}
+
+/* A user with the rules that stand before the first selector, and all keys. */
+static RedisModuleUser *user_of(const char *rules, size_t len) {
+    const char *selector = memmem(rules, len, " (", 2);
+    if (selector) len = (size_t)(selector - rules);
+    char *text = RedisModule_Alloc(len + sizeof " allkeys allchannels");
+    memcpy(text, rules, len);
+    memcpy(text + len, " allkeys allchannels", sizeof " allkeys allchannels");
+    RedisModuleUser *user = RedisModule_CreateModuleUser("ckv");
+    RedisModule_SetModuleUserACLString(ckv.ctx, user, text, NULL);
+    RedisModule_Free(text);
+    return user;
+}
+
+static void look_at_rules(const char *rules, size_t len) {
+    RedisModuleUser *user = user_of(rules, len);
+    for (int i = 0; i < users.count; i++)
+        users.all[i] = users.all[i] && may_run(user, "", users.names[i]) &&
+                       may_run(user, CKV_SERVED_PREFIX, users.names[i]);
+    RedisModule_FreeModuleUser(user);
+}
+
+static bool has_word(const char *text, size_t len, const char *word) {
+    size_t word_len = strlen(word);
+    const char *at = memmem(text, len, word, word_len), *end = text + len;
+    return at && (at == text || at[-1] == ' ') && (at + word_len == end || at[word_len] == ' ');
+}
+
+/* "user <name> on nopass ~* +@all" */
+static void look_at_user(const char *line, size_t len) {
+    const char *name = line + strlen("user ");
+    const char *rules = memchr(name, ' ', len - strlen("user "));
+    if (!rules) return;
+    size_t name_len = (size_t)(rules - name), rules_len = len - (size_t)(++rules - line);
+    if (name_len == strlen(DEFAULT_USER) && !memcmp(name, DEFAULT_USER, name_len)) {
+        users.default_off = has_word(rules, rules_len, "off");
+        users.default_password = !users.default_off && !has_word(rules, rules_len, "nopass");
+    }
+    look_at_rules(rules, rules_len);
+}
+
+static void look_at_users(void) {
+    RedisModuleCallReply *list = RedisModule_Call(ckv.ctx, "ACL", "c", "LIST");
+    size_t n = list ? RedisModule_CallReplyLength(list) : 0, len;
+    for (int i = 0; i < users.count; i++) users.all[i] = n > 0;
+    users.default_password = true; /* where ACL can't be called */
+    for (size_t i = 0; i < n; i++) {
+        const char *line =
+            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(list, i), &len);
+        if (line && len > strlen("user ")) look_at_user(line, len);
+    }
+    if (list) RedisModule_FreeCallReply(list);
+    users.known = true;
+}
+
+/* ---- the way --------------------------------------------------------------------------------- */
+
+static bool is_default(const RedisModuleString *name) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    return len == strlen(DEFAULT_USER) && !memcmp(text, DEFAULT_USER, len);
+}
+
+/* Where the default user has a password: who has sent the command decides. */
+static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
+    /* Whoever runs a script has authenticated. */
+    if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return PERMISSION_ASKING;
+    if (!RedisModule_CommandFilterGetClientId) return PERMISSION_NATIVE;
+    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    RedisModuleString *name = RedisModule_GetClientUserNameById(ckv.ctx, id);
+    if (!name) return PERMISSION_BY_RULES; /* the primary, which may everything */
+    permission_way way = is_default(name) ? PERMISSION_NATIVE : PERMISSION_ASKING;
+    RedisModule_FreeString(ckv.ctx, name);
+    return way;
+}
+
+permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
+    if (!users.known) look_at_users();
+    if (users.all[number]) return PERMISSION_BY_RULES;
+    return users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc) {
+    RedisModuleString *sent = argv[0];
+    argv[0] = RedisModule_CreateString(NULL, name, strlen(name));
+    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+    RedisModule_FreeString(NULL, argv[0]);
+    argv[0] = sent;
+    return may;
+}
+
+static void reply_denied(RedisModuleCtx *ctx, RedisModuleUser *user, const RedisModuleString *who,
+                         const char *name) {
+    RedisModuleString *object = RedisModule_CreateString(NULL, name, strlen(name));
+    if (user) RedisModule_ACLAddLogEntry(ctx, user, object, REDISMODULE_ACL_LOG_CMD);
+    RedisModule_FreeString(NULL, object);
+    if (RedisModule_GetServerVersion() >= REDIS_7_2)
+        reply_error(ctx, "NOPERM User %s has no permissions to run the '%s' command",
+                    RedisModule_StringPtrLen(who, NULL), name);
+    else
+        reply_error(ctx, "NOPERM this user has no permissions to run the '%s' command", name);
+}
+
+bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **argv, int argc) {
+    RedisModuleString *who = acl_user_name(ctx);
+    if (!who) return true;
+    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(who);
+    bool unknown = users.default_off && is_default(who);
+    bool may = !unknown && user && user_may(user, name, argv, argc);
+    if (unknown)
+        RedisModule_ReplyWithError(ctx, "NOAUTH Authentication required.");
+    else if (!may)
+        reply_denied(ctx, user, who, name);
+    if (user) RedisModule_FreeModuleUser(user);
+    RedisModule_FreeString(ctx, who);
+    return may;
+}

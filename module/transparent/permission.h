@@ -1,0 +1,40 @@
+/*
+ * permission.h: whether a user may have a command served, whose rules speak of the server's own.
+ *
+ * The server checks a command by the name that the filter gave it. Where each user may run both
+ * the server's command and ours that stands for it (most servers: users with +@all, or with
+ * categories from Redis 7.2 on), that is right, and costs nothing. Where one may not, the name is
+ * one that every user may run and that asks by itself (served.h). The server lets such a command
+ * pass before a client has authenticated, so that it can only be taken where a client who has not
+ * can be told from one who has:
+ *
+ *      default user without a password, or off    any client, or none, is authenticated as it
+ *      another user                               nobody is one without having authenticated
+ *
+ * What is left are clients of a default user with a password and rules of its own, and Redis 7.0,
+ * which does not tell filters who sends a command: they are not served, but by the server itself.
+ */
+#ifndef CKV_PERMISSION_H
+#define CKV_PERMISSION_H
+
+#include "ckv.h"
+
+typedef enum permission_way {
+    PERMISSION_BY_RULES, /* ckv.get */
+    PERMISSION_ASKING,   /* ckv+get */
+    PERMISSION_NATIVE,   /* the server's own command */
+} permission_way;
+
+/* The rules of users may have changed. */
+void permission_forget(void);
+
+/* How the command of that number in a list of names, given once, is to be run for its sender. */
+#define PERMISSION_NAMES_MAX 64
+void permission_start(const char *const *names, int count);
+permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number);
+
+/* Whether the user behind a ckv+ command may run the server's own. False: that is the reply, and it
+ * is in ACL LOG. */
+bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **argv, int argc);
+
+#endif

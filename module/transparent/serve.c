@@ -1,0 +1,275 @@
+/* serve.c: what becomes of a command. See serve.h. */
+#include "transparent/serve.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/move.h"
+#include "keyspace/prefixes.h"
+#include "keyspace/queued.h"
+#include "keyspace/record.h"
+#include "server/filter.h"
+#include "server/reply.h"
+#include "transparent/catalogue.h"
+#include "transparent/permission.h"
+#include "transparent/served.h"
+#include "transparent/sort_keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_EVERY_MS 1000
+
+typedef RedisModuleCommandFilterCtx filtered;
+
+static RedisModuleString *arg(filtered *f, int i) {
+    return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
+}
+
+static bool matches(filtered *f, int i) {
+    return prefixes_match_name(arg(f, i)) != PREFIX_NONE;
+}
+
+/* ---- commands that only the server can run --------------------------------------------------- */
+
+/* As a command of its own, which may tell an AOF: what a filter replicates goes nowhere. */
+static void move_out_everywhere(RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (!move_any_record(text, len)) return;
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CMOVEOUT", "!s", key);
+        if (reply) RedisModule_FreeCallReply(reply);
+    }
+}
+
+static void leave_key(RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (prefixes_match(text, len) == PREFIX_NONE) return;
+    queued_note(text, len);
+    move_out_everywhere(key);
+}
+
+static void leave_range(filtered *f, int argc, int first, int last, int step) {
+    if (last < 0) last += argc;
+    for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(arg(f, i));
+}
+
+static void leave_asked(filtered *f, int argc) {
+    RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
+    int count = 0;
+    for (int i = 0; i < argc; i++) argv[i] = arg(f, i);
+    int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
+    for (int i = 0; at && i < count; i++) leave_key(argv[at[i]]);
+    RedisModule_Free(at);
+    RedisModule_Free(argv);
+}
+
+/* ---- commands that are served ---------------------------------------------------------------- */
+
+/* SET may have options that we don't know, or that this server doesn't. */
+static bool knows_options(filtered *f, int argc) {
+    static const char *const words[] = {"ex", "px", "exat", "pxat", "nx", "xx", "get", "keepttl"};
+    for (int i = 3; i < argc; i++) {
+        size_t w = 0, n = sizeof words / sizeof *words;
+        while (w < n && !arg_is(arg(f, i), words[w])) w++;
+        if (w == n) return false;
+        if (w < 4) i++; /* its time */
+    }
+    return true;
+}
+
+/* Where the keys of a served command begin, and how they go on; false: nowhere. */
+static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first, int *last,
+                    int *step) {
+    *first = *last = *step = 1;
+    switch (served_keys_of(e->served)) {
+    case SERVED_FIRST:
+        return argc > 1;
+    case SERVED_SECOND:
+        *first = *last = 2;
+        return argc > 2;
+    case SERVED_ANY:
+        *last = argc - 1;
+        return true;
+    case SERVED_PAIRS:
+        *last = argc - 2;
+        *step = 2;
+        return argc % 2 == 1;
+    case SERVED_COUNTED: {
+        long long pairs;
+        bool number = RedisModule_StringToLongLong(arg(f, 1), &pairs) == REDISMODULE_OK;
+        if (!number || pairs <= 0 || pairs > (argc - 2) / 2) return false;
+        *first = 2;
+        *last = 2 * (int)pairs;
+        *step = 2;
+        return true;
+    }
+    case SERVED_KEYLESS:
+        break;
+    }
+    return false;
+}
+
+/* Whether ours can do it: of several keys any may match, or all have to. */
+static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first, int last,
+                      int step) {
+    bool any = served_keys_of(e->served) == SERVED_ANY;
+    for (int i = first; i <= last; i += step)
+        if (matches(f, i) == any) return any;
+    return !any && (strcmp(e->name, "set") || knows_options(f, argc));
+}
+
+static void rename_command(filtered *f, RedisModuleString *name) {
+    RedisModule_RetainString(NULL, name);
+    RedisModule_CommandFilterArgReplace(f, 0, name);
+}
+
+static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
+    int first, last, step;
+    if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
+    bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
+    if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
+    if (!keyless && !can_serve(f, e, argc, first, last, step)) {
+        leave_range(f, argc, first, last, step);
+        return;
+    }
+    permission_way way = permission_way_of(f, e->served);
+    if (way == PERMISSION_ASKING)
+        rename_command(f, served_asking(e->served));
+    else if (way == PERMISSION_BY_RULES || keyless) /* nobody else can list the records */
+        rename_command(f, served_by_rules(e->served));
+    else
+        leave_range(f, argc, first, last, step);
+}
+
+/* ---- the filter ------------------------------------------------------------------------------ */
+
+static bool acl_queued; /* rules will change in a transaction */
+
+/* Who leaves in the middle of a transaction, by RESET for one, is noticed by counting. */
+static bool count_due;
+
+static void count_transactions(RedisModuleCtx *ctx, void *unused);
+
+static void count_later(void) {
+    if (!count_due) RedisModule_CreateTimer(ckv.ctx, COUNT_EVERY_MS, count_transactions, NULL);
+    count_due = true;
+}
+
+static void count_transactions(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    count_due = false;
+    RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
+    size_t len = 0, open = 0;
+    const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
+    const char *at = text, *end = text + len;
+    while (at && (at = memmem(at, (size_t)(end - at), " multi=", 7)))
+        open += (at += 7) < end && *at != '-';
+    if (text) queued_correct(open);
+    if (list) RedisModule_FreeCallReply(list);
+    if (queued_open()) count_later();
+}
+
+static void on_exec(void) {
+    queued_each(move_out_everywhere);
+    queued_end();
+    if (acl_queued) permission_forget();
+    acl_queued = queued_open();
+}
+
+static void filter(filtered *f) {
+    size_t len;
+    const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
+    const catalogue_entry *e = catalogue_find(name, len);
+    if (!e) return;
+    int argc = RedisModule_CommandFilterArgsCount(f);
+    switch ((catalogue_kind)e->kind) {
+    case COMMAND_SERVED:
+        serve_command(f, e, argc);
+        break;
+    case COMMAND_RANGE:
+        leave_range(f, argc, e->first, e->last, e->step);
+        break;
+    case COMMAND_ASK:
+        leave_asked(f, argc);
+        break;
+    case COMMAND_SORT:
+        leave_asked(f, argc);
+        sort_keys_leave(f, argc, leave_key);
+        break;
+    case COMMAND_DEBUG:
+        leave_range(f, argc, 2, -1, 1);
+        break;
+    case COMMAND_MULTI:
+        queued_begin();
+        count_later();
+        break;
+    case COMMAND_EXEC:
+        on_exec();
+        break;
+    case COMMAND_DISCARD:
+        queued_end();
+        break;
+    case COMMAND_ACL:
+        permission_forget();
+        acl_queued |= queued_open();
+        break;
+    case COMMAND_KEYLESS:
+        break;
+    }
+}
+
+/* ---- settings and events --------------------------------------------------------------------- */
+
+/* A key has come to be in the server: by another module, or in a way that no filter sees. */
+static int on_new_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
+    (void)type, (void)event;
+    if (!record_notifying() && prefixes_match_name(key) != PREFIX_NONE) move_drop_record(ctx, key);
+    return REDISMODULE_OK;
+}
+
+/* Valkey before 9.1 forgets the database that a client has selected when a module listens and a key
+ * comes to be in another one (MOVE, COPY). */
+static bool may_listen(RedisModuleCtx *ctx) {
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "server");
+    const char *valkey = RedisModule_ServerInfoGetFieldC(info, "valkey_version");
+    bool may = !valkey || strtod(valkey, NULL) >= 9.1;
+    RedisModule_FreeServerInfo(ctx, info);
+    return may;
+}
+
+static void listen_to_new_keys(RedisModuleCtx *ctx) {
+    static bool listening;
+    if (!listening && may_listen(ctx))
+        RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_NEW, on_new_key);
+    listening = true;
+}
+
+void serve_configure(RedisModuleCtx *ctx) {
+    if (prefixes_any()) {
+        listen_to_new_keys(ctx);
+        catalogue_read(ctx);
+        permission_forget();
+    }
+    filter_set(ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
+}
+
+void serve_modules_changed(RedisModuleCtx *ctx) {
+    if (prefixes_any()) catalogue_read(ctx);
+}
+
+static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const RedisModuleClientInfo *client = data;
+    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED &&
+        client->flags & REDISMODULE_CLIENTINFO_FLAG_MULTI)
+        queued_end();
+}
+
+int serve_start(RedisModuleCtx *ctx) {
+    if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
+    serve_configure(ctx);
+    return REDISMODULE_OK;
+}

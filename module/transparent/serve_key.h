@@ -1,0 +1,16 @@
+/*
+ * serve_key.h: commands about a key whose record only the server can answer for: it is moved out,
+ * the server's own command runs, and it is moved in again, in the same instant and silently.
+ */
+#ifndef CKV_SERVE_KEY_H
+#define CKV_SERVE_KEY_H
+
+#include "commands/commands.h"
+
+/* TYPE; DUMP, whose first argument is the key; OBJECT and MEMORY, whose second is. */
+command serve_type, serve_first, serve_second;
+
+/* CMOVEOUT key: a record is moved out, and an AOF is told. For ourselves and the AOF. */
+command serve_move_out;
+
+#endif

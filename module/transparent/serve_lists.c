@@ -1,0 +1,143 @@
+/* serve_lists.c: SCAN, KEYS, RANDOMKEY. See serve_lists.h. */
+#include "transparent/serve_lists.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/native.h"
+#include "keyspace/places.h"
+#include "keyspace/prefixes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDS (1ULL << 50) /* in a cursor */
+/* Keys that are drawn before it is said that there are only maps. */
+#define TRIES 100
+
+/* Whether a key that the server has told of is one that it would have without ckv. */
+static bool is_users(RedisModuleCtx *ctx, RedisModuleString *key) {
+    uint32_t place = places_of_name(key);
+    return place == MAPS_NO_PLACE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
+}
+
+static bool is_served(RedisModuleCtx *ctx, RedisModuleString *key) {
+    (void)ctx;
+    return prefixes_match_name(key) != PREFIX_NONE;
+}
+
+/* Replies those keys of an array that are wanted, into an array that is begun; returns how many. */
+static long reply_wanted(RedisModuleCtx *ctx, RedisModuleCallReply *keys,
+                         bool (*wanted)(RedisModuleCtx *, RedisModuleString *)) {
+    long replied = 0;
+    size_t n = keys ? RedisModule_CallReplyLength(keys) : 0;
+    for (size_t i = 0; i < n; i++) {
+        RedisModuleString *key =
+            RedisModule_CreateStringFromCallReply(RedisModule_CallReplyArrayElement(keys, i));
+        if (!key) continue;
+        if (wanted(ctx, key)) {
+            RedisModule_ReplyWithString(ctx, key);
+            replied++;
+        }
+        RedisModule_FreeString(ctx, key);
+    }
+    return replied;
+}
+
+static bool is_array(RedisModuleCallReply *reply) {
+    return reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_ARRAY;
+}
+
+/* ---- SCAN ------------------------------------------------------------------------------------ */
+
+static uint64_t cursor_of(RedisModuleCallReply *scanned) {
+    size_t len;
+    char text[24] = "";
+    const char *told =
+        RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(scanned, 0), &len);
+    if (told && len < sizeof text) memcpy(text, told, len);
+    return strtoull(text, NULL, 10);
+}
+
+/* Replies what one of the two scans has told. */
+static int reply_scan(RedisModuleCtx *ctx, RedisModuleCallReply *scanned, bool records) {
+    uint64_t cursor = cursor_of(scanned);
+    if (records && cursor != 0) cursor |= RECORDS;
+    if (!records && cursor == 0) cursor = RECORDS;
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
+    RedisModule_ReplyWithString(ctx, text);
+    RedisModule_FreeString(ctx, text);
+    RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
+    RedisModule_ReplySetArrayLength(ctx,
+                                    reply_wanted(ctx, RedisModule_CallReplyArrayElement(scanned, 1),
+                                                 records ? is_served : is_users));
+    RedisModule_FreeCallReply(scanned);
+    return REDISMODULE_OK;
+}
+
+int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    const char *given = RedisModule_StringPtrLen(argv[1], NULL);
+    uint64_t cursor = strtoull(given, NULL, 10);
+    bool records = *given >= '0' && *given <= '9' && cursor >= RECORDS && cursor < 2 * RECORDS;
+    RedisModuleString *at = argv[1];
+    if (records) at = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, (uint64_t)(cursor - RECORDS));
+    RedisModuleCallReply *scanned =
+        RedisModule_Call(ctx, records ? "CSCAN" : "SCAN", "Esv", at, argv + 2, (size_t)argc - 2);
+    if (records) RedisModule_FreeString(ctx, at);
+    return is_array(scanned) ? reply_scan(ctx, scanned, records) : native_reply(ctx, scanned);
+}
+
+/* ---- KEYS ------------------------------------------------------------------------------------ */
+
+int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    RedisModuleCallReply *own = RedisModule_Call(ctx, "KEYS", "Es", argv[1]);
+    if (!is_array(own)) return native_reply(ctx, own);
+    RedisModuleCallReply *records = RedisModule_Call(ctx, "CKEYS", "s", argv[1]);
+    RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
+    long replied = reply_wanted(ctx, own, is_users);
+    if (is_array(records)) replied += reply_wanted(ctx, records, is_served);
+    RedisModule_ReplySetArrayLength(ctx, replied);
+    RedisModule_FreeCallReply(own);
+    if (records) RedisModule_FreeCallReply(records);
+    return REDISMODULE_OK;
+}
+
+/* ---- RANDOMKEY ------------------------------------------------------------------------------- */
+
+static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
+    for (int i = 0; i < TRIES && native_count(ctx) > 0; i++) {
+        RedisModuleString *key = RedisModule_RandomKey(ctx);
+        if (!key || is_users(ctx, key)) return key;
+        RedisModule_FreeString(ctx, key);
+    }
+    return NULL;
+}
+
+static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
+    RedisModuleString *key = NULL;
+    for (int i = 0; i < TRIES && !key; i++) {
+        RedisModuleCallReply *reply = RedisModule_Call(ctx, "CRANDOMKEY", "");
+        key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;
+        if (reply) RedisModule_FreeCallReply(reply);
+        if (!key) return NULL;
+        if (is_served(ctx, key)) return key;
+        RedisModule_FreeString(ctx, key);
+        key = NULL;
+    }
+    return NULL;
+}
+
+int serve_randomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    uint64_t own = native_count(ctx);
+    uint64_t records = maps_totals_of(RedisModule_GetSelectedDb(ctx)).totals.records, random = 0;
+    RedisModule_GetRandomBytes((unsigned char *)&random, sizeof random);
+    bool from_records = own + records > 0 && random % (own + records) < records;
+    RedisModuleString *key = from_records ? draw_record(ctx) : draw_own(ctx);
+    if (!key) key = from_records ? draw_own(ctx) : draw_record(ctx);
+    if (!key) return RedisModule_ReplyWithNull(ctx);
+    RedisModule_ReplyWithString(ctx, key);
+    RedisModule_FreeString(ctx, key);
+    return REDISMODULE_OK;
+}

@@ -1,0 +1,154 @@
+/* served.c: the commands that are served from ckv. See served.h. */
+#include "transparent/served.h"
+
+#include "commands/command_table.h"
+#include "commands/register.h"
+#include "keyspace/native.h"
+#include "transparent/permission.h"
+#include "transparent/serve_key.h"
+#include "transparent/serve_lists.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_LEN 32
+
+typedef struct served_command {
+    const char *name;
+    served_keys keys;
+    command *function;              /* NULL: that of our command of the name, with a C before it */
+    const char *flags, *categories; /* of those with a function */
+} served_command;
+
+#define READS_FAST "readonly fast"
+
+static const served_command table[] = {
+    {"get", SERVED_FIRST, NULL, NULL, NULL},
+    {"set", SERVED_FIRST, NULL, NULL, NULL},
+    {"setnx", SERVED_FIRST, NULL, NULL, NULL},
+    {"setex", SERVED_FIRST, NULL, NULL, NULL},
+    {"psetex", SERVED_FIRST, NULL, NULL, NULL},
+    {"getset", SERVED_FIRST, NULL, NULL, NULL},
+    {"getdel", SERVED_FIRST, NULL, NULL, NULL},
+    {"getex", SERVED_FIRST, NULL, NULL, NULL},
+    {"strlen", SERVED_FIRST, NULL, NULL, NULL},
+    {"append", SERVED_FIRST, NULL, NULL, NULL},
+    {"getrange", SERVED_FIRST, NULL, NULL, NULL},
+    {"substr", SERVED_FIRST, cmd_cgetrange, "readonly", "string"},
+    {"setrange", SERVED_FIRST, NULL, NULL, NULL},
+    {"incr", SERVED_FIRST, NULL, NULL, NULL},
+    {"decr", SERVED_FIRST, NULL, NULL, NULL},
+    {"incrby", SERVED_FIRST, NULL, NULL, NULL},
+    {"decrby", SERVED_FIRST, NULL, NULL, NULL},
+    {"incrbyfloat", SERVED_FIRST, NULL, NULL, NULL},
+    {"mget", SERVED_ANY, NULL, NULL, NULL},
+    {"mset", SERVED_PAIRS, NULL, NULL, NULL},
+    {"msetnx", SERVED_PAIRS, NULL, NULL, NULL},
+    {"msetex", SERVED_COUNTED, NULL, NULL, NULL},
+    {"del", SERVED_ANY, NULL, NULL, NULL},
+    {"unlink", SERVED_ANY, NULL, NULL, NULL},
+    {"exists", SERVED_ANY, NULL, NULL, NULL},
+    {"touch", SERVED_ANY, NULL, NULL, NULL},
+    {"ttl", SERVED_FIRST, NULL, NULL, NULL},
+    {"pttl", SERVED_FIRST, NULL, NULL, NULL},
+    {"expiretime", SERVED_FIRST, NULL, NULL, NULL},
+    {"pexpiretime", SERVED_FIRST, NULL, NULL, NULL},
+    {"expire", SERVED_FIRST, NULL, NULL, NULL},
+    {"pexpire", SERVED_FIRST, NULL, NULL, NULL},
+    {"expireat", SERVED_FIRST, NULL, NULL, NULL},
+    {"pexpireat", SERVED_FIRST, NULL, NULL, NULL},
+    {"persist", SERVED_FIRST, NULL, NULL, NULL},
+    {"dbsize", SERVED_KEYLESS, NULL, NULL, NULL},
+    {"type", SERVED_FIRST, serve_type, READS_FAST, "keyspace"},
+    {"dump", SERVED_FIRST, serve_first, "readonly", "keyspace"},
+    {"object", SERVED_SECOND, serve_second, "readonly", "keyspace"},
+    {"memory", SERVED_SECOND, serve_second, "readonly", "keyspace"},
+    {"scan", SERVED_KEYLESS, serve_scan, "readonly", "keyspace"},
+    {"keys", SERVED_KEYLESS, serve_keys, "readonly", "keyspace dangerous"},
+    {"randomkey", SERVED_KEYLESS, serve_randomkey, "readonly", "keyspace"},
+};
+
+#define COUNT ((int)(sizeof table / sizeof *table))
+_Static_assert(COUNT <= PERMISSION_NAMES_MAX, "permission.h has no room for so many");
+
+static RedisModuleString *by_rules[COUNT], *asking[COUNT];
+
+/* ---- registration ---------------------------------------------------------------------------- */
+
+static const command_entry *our_command(const char *name) {
+    for (const command_entry *e = command_table; e->name; e++)
+        if (!strcmp(e->name + 1, name)) return e;
+    return NULL;
+}
+
+/* The keys of commands that only exist here. */
+static command_keys keys_of(served_keys keys) {
+    return keys == SERVED_FIRST ? KEYS_ONE : keys == SERVED_SECOND ? KEYS_SECOND : KEYS_NONE;
+}
+
+static command_entry entry_of(const served_command *s) {
+    if (!s->function) return *our_command(s->name);
+    return (command_entry){.function = s->function,
+                           .flags = s->flags,
+                           .categories = s->categories,
+                           .keys = keys_of(s->keys),
+                           .key_flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS};
+}
+
+/* What runs for every ckv+ command. */
+static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    const char *name = native_name(ctx);
+    int served = served_find(name);
+    if (!permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
+    return entry_of(&table[served]).function(ctx, argv, argc);
+}
+
+/* One of the two; without a syntax, so that the server lets any number of arguments pass: the
+ * filter has counted them, and the error would name a command that nobody has sent. */
+static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command *s,
+                                       const char *prefix) {
+    char name[NAME_MAX_LEN], flags[96];
+    command_entry e = entry_of(s);
+    snprintf(name, sizeof name, "%s%s", prefix, s->name);
+    bool asks = !strcmp(prefix, CKV_ASKING_PREFIX);
+    snprintf(flags, sizeof flags, "%s%s", e.flags, asks ? " no-auth" : "");
+    e.name = name;
+    e.flags = flags;
+    e.syntax = NULL;
+    if (asks) e.function = ask_and_run;
+    if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;
+    return RedisModule_CreateString(NULL, name, strlen(name));
+}
+
+int served_register(RedisModuleCtx *ctx) {
+    static const char *names[COUNT];
+    for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
+    permission_start(names, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        by_rules[i] = register_one(ctx, &table[i], CKV_SERVED_PREFIX);
+        asking[i] = register_one(ctx, &table[i], CKV_ASKING_PREFIX);
+        if (!by_rules[i] || !asking[i]) return REDISMODULE_ERR;
+    }
+    return RedisModule_CreateCommand(ctx, "cmoveout", serve_move_out,
+                                     "write no-monitor no-slowlog admin", 1, 1, 1);
+}
+
+/* ---- looking up ------------------------------------------------------------------------------ */
+
+uint8_t served_find(const char *name) {
+    for (int i = 0; i < COUNT; i++)
+        if (!strcmp(table[i].name, name)) return (uint8_t)i;
+    return SERVED_NONE;
+}
+
+served_keys served_keys_of(int served) {
+    return table[served].keys;
+}
+
+RedisModuleString *served_by_rules(int served) {
+    return by_rules[served];
+}
+
+RedisModuleString *served_asking(int served) {
+    return asking[served];
+}

@@ -1,0 +1,39 @@
+/*
+ * served.h: the server's commands that are served from ckv, and our commands that stand for them.
+ *
+ * For each there are two commands, which the filter gives the arguments of the server's own:
+ *
+ *      ckv.get    users may run it as their ACL rules say (categories, +@all)
+ *      ckv+get    anybody may, and it asks whether the user may run GET
+ *
+ * Which one is taken, and why: permission.h.
+ */
+#ifndef CKV_SERVED_H
+#define CKV_SERVED_H
+
+#include "ckv.h"
+
+#define SERVED_NONE UINT8_MAX
+
+/* Where the keys of a served command are, and what the filter needs of them. */
+typedef enum served_keys {
+    SERVED_KEYLESS, /* it concerns all keys */
+    SERVED_FIRST,   /* the first argument */
+    SERVED_SECOND,  /* the second one, if there is one */
+    SERVED_ANY,     /* every argument; each is looked at by itself */
+    SERVED_PAIRS,   /* every other argument, and all must match */
+    SERVED_COUNTED, /* the same, behind their number */
+} served_keys;
+
+/* Makes the commands known to the server. Once, when ours are. */
+int served_register(RedisModuleCtx *ctx);
+
+/* The number of the server's command of that name, in lower case; SERVED_NONE: it is not served. */
+uint8_t served_find(const char *name);
+served_keys served_keys_of(int served);
+
+/* The two names, for the filter to put in place of the server's; owned here. */
+RedisModuleString *served_by_rules(int served);
+RedisModuleString *served_asking(int served);
+
+#endif

@@ -1,0 +1,228 @@
+"""Maps under names where their records do not belong: copied, renamed or restored there, they are kept and nothing else."""
+
+import pytest
+
+from helpers import assert_stored, info, is_error, load, map_keys, reply, texts, wait_for, wait_for_replica
+from test_restore_damage import seal
+
+
+def rewrite(r):
+    def idle():
+        fields = r.info("persistence")
+        return not fields["aof_rewrite_in_progress"] and not fields["aof_rewrite_scheduled"]
+
+    wait_for(idle)
+    r.execute_command("BGREWRITEAOF")
+    wait_for(idle)
+    assert r.info("persistence")["aof_last_bgrewrite_status"] == "ok"
+
+
+def two_places(r):
+    """Two keys that belong to ckv:0 and ckv:1, of which the first is stored, in a map of its own."""
+    found = {}
+    for i in range(100):
+        r.execute_command("CSET", f"k{i}:", "v")
+        (name,) = map_keys(r)
+        found.setdefault(name, f"k{i}:")
+        r.delete(name)
+        if len(found) == 2:
+            break
+    r.execute_command("CSET", found[b"ckv:0"], "v")
+    return found[b"ckv:0"], found[b"ckv:1"]
+
+
+def copies(r, way):
+    """Brings the map ckv:0 under the name ckv:1 as well; RENAME and MOVE take it away from its own."""
+    if way == "COPY":
+        assert r.execute_command("COPY", "ckv:0", "ckv:1") == 1
+    elif way == "RESTORE":
+        r.restore("ckv:1", 0, r.dump("ckv:0"))
+    elif way == "RENAME":
+        r.execute_command("RENAME", "ckv:0", "ckv:1")
+    elif way == "RELOAD":
+        r.execute_command("COPY", "ckv:0", "ckv:1")
+        r.execute_command("DEBUG", "RELOAD")
+
+
+WAYS = ["COPY", "RESTORE", "RENAME", "RELOAD"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_its_records_are_not_there(own_server, way):
+    with own_server({"ckv.maps": 2}).client() as r:
+        here, there = two_places(r)
+        copies(r, way)
+        if way != "RENAME":
+            r.execute_command("CDEL", here)
+        assert r.execute_command("CGET", here) is None
+        assert r.execute_command("CDBSIZE") == 0
+        assert r.execute_command("CSCAN", 0)[1] == [] == r.execute_command("CKEYS", "*")
+        assert r.execute_command("CRANDOMKEY") is None
+        fields = info(r)
+        assert fields["records"] == fields["maps"] == fields["page_bytes"] == 0
+        if way != "RENAME":  # the server does not say where it has gone
+            assert fields["unserved_maps"] == 1 and fields["unserved_bytes"] > 0
+        # Its place cannot be used, as if a string stood there.
+        assert is_error(reply(r, "CSET", there, "v"), "WRONGTYPE")
+        assert is_error(reply(r, "CGET", there), "WRONGTYPE")
+        # Named back it serves.
+        r.execute_command("RENAME", "ckv:1", "ckv:0")
+        assert r.execute_command("CGET", here) == b"v"
+        assert r.execute_command("CDBSIZE") == 1
+        assert r.execute_command("CSET", there, "v") == b"OK"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_in_it_expires(own_server, way):
+    """Neither here nor, by word of mouth, on a replica, where other records of the same keys live on."""
+    server = own_server({"ckv.maps": 2})
+    with server.client() as r:
+        here, _ = two_places(r)
+        r.execute_command("CPEXPIRE", here, 300)
+        replica = own_server({"ckv.maps": 2, "replicaof": f"127.0.0.1 {server.port}"})
+        copies(r, way)
+        r.execute_command("CSET", here, "new")
+        wait_for_replica(r)
+        with replica.client() as q:
+            offset = r.info("replication")["master_repl_offset"]
+            # Another record with the same time tells when the pass has been by.
+            r.execute_command("SELECT", 1)
+            r.execute_command("CSET", here, "v", "PX", 600)
+            wait_for(lambda: r.execute_command("CDBSIZE") == 0)
+            r.execute_command("SELECT", 0)
+            wait_for_replica(r)
+            assert r.info("replication")["master_repl_offset"] > offset
+            for client in (r, q):
+                assert client.execute_command("CGET", here) == b"new"
+                assert client.execute_command("CDBSIZE") == 1
+            assert info(r)["expired_records"] == 1
+
+
+def test_nothing_in_it_is_evicted(own_server):
+    with own_server({"ckv.maps": 2, "maxmemory-policy": "allkeys-lru"}).client() as r:
+        here, there = two_places(r)
+        r.execute_command("COPY", "ckv:0", "ckv:1")
+        r.execute_command("CDEL", here)
+        r.execute_command("CONFIG", "SET", "ckv.maxmemory", 64)
+        r.execute_command("PING")
+        assert info(r)["evicted_records"] == 0
+        r.execute_command("CONFIG", "SET", "ckv.maxmemory", 0)
+        r.execute_command("RENAME", "ckv:1", "ckv:0")
+        assert r.execute_command("CGET", here) == b"v"
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rewritten_aof_has_it_as_a_whole(own_server, way, preamble):
+    server = own_server({"ckv.maps": 2, "appendonly": "yes", "aof-use-rdb-preamble": preamble})
+    with server.client() as r:
+        here, there = two_places(r)
+        copies(r, way)
+        assert r.execute_command("COPY", "ckv:1", "aside") == 1
+        r.execute_command("CSET", here, "new")
+        rewrite(r)
+        r.execute_command("CSET", here, "newer")
+    server.restart(save=False)
+    with server.client() as r:
+        assert r.execute_command("CGET", here) == b"newer"
+        assert r.execute_command("CDBSIZE") == 1
+        assert is_error(reply(r, "CGET", there), "WRONGTYPE")
+        assert map_keys(r) == [b"ckv:0", b"ckv:1"] and r.exists("aside")
+        for name in ("ckv:1", "aside"):
+            r.execute_command("RENAME", name, "ckv:0")
+            assert r.execute_command("CGET", here) == b"v"
+
+
+def test_deleted_records_do_not_come_back_by_a_rewrite(own_server):
+    server = own_server({"appendonly": "yes", "aof-use-rdb-preamble": "no", "ckv.maps": 16})
+    with server.client() as r:
+        stored = load(r, texts(1000))
+        names = map_keys(r)
+        for i, name in enumerate(names):
+            assert r.execute_command("COPY", name, b"backup:%d" % i) == 1
+        r.execute_command("CDEL", *stored)
+        new = load(r, texts(300, seed=3))
+        rewrite(r)
+    server.restart(save=False)
+    with server.client() as r:
+        assert r.execute_command("CDBSIZE") == len(new)
+        assert_stored(r, new)
+        for i, name in enumerate(names):
+            r.execute_command("RENAME", b"backup:%d" % i, name)
+        assert r.execute_command("CDBSIZE") == len(stored)
+        assert_stored(r, stored)
+
+
+def test_another_layout_leaves_it_where_it_is(own_server):
+    """What stands under the name of a place of the old layout is put in place only if it served its records there."""
+    server = own_server({"ckv.maps": 2})
+    with server.client() as r:
+        here, _ = two_places(r)
+        r.execute_command("RENAME", "ckv:0", "ckv:1")
+        r.execute_command("CSET", here, "new")
+        r.execute_command("COPY", "ckv:0", "ckv:7")
+    server.config["ckv.maps"] = 1
+    server.restart(save=True)
+    with server.client() as r:
+        assert r.execute_command("CGET", here) == b"new"
+        assert r.execute_command("CDBSIZE") == 1
+        assert map_keys(r) == [b"ckv:0", b"ckv:1", b"ckv:7"]
+        r.execute_command("CDEL", here)
+        assert r.execute_command("CDBSIZE") == 0
+    server.config["ckv.maps"] = 2
+    server.restart(save=True)
+    with server.client() as r:
+        r.execute_command("RENAME", "ckv:1", "ckv:0")
+        assert r.execute_command("CGET", here) == b"v"
+
+
+def test_a_payload_of_records_of_several_places(own_server):
+    """From a server with one map, under the name of one of 16."""
+    with own_server({"ckv.maps": 1}).client() as one, own_server({"ckv.maps": 16}).client() as many:
+        stored = load(one, texts(500))
+        mine = load(many, texts(500, seed=2))
+        many.delete("ckv:3")
+        left = many.execute_command("CDBSIZE")
+        many.restore("ckv:3", 0, one.dump("ckv:0"))
+        assert many.execute_command("CDBSIZE") == left < len(mine)
+        answers = [reply(many, "CGET", key) for key in mine]
+        assert sum(is_error(a, "WRONGTYPE") for a in answers) == len(mine) - left
+        assert sum(a == v for a, v in zip(answers, mine.values())) == left
+        one.delete("ckv:0")
+        one.restore("ckv:0", 0, many.dump("ckv:3"))
+        assert_stored(one, stored)
+
+
+@pytest.mark.parametrize("replace", [(), ("REPLACE",)])
+def test_a_refused_restore_hides_nothing(own_server, replace):
+    with own_server({"ckv.maps": 1}).client() as r:
+        stored = load(r, texts(50))
+        payload = bytearray(r.dump("ckv:0"))
+        other = own_server({"ckv.maps": 1})
+        with other.client() as q:
+            q.execute_command("CSET", "x", "y")
+            short = q.dump("ckv:0")
+        # The mark behind the module's data is another: that is found when the map has been read.
+        body = bytearray(short[:-10])
+        assert body[-1] == 0
+        answer = reply(r, "RESTORE", "ckv:0", 0, seal(bytes(body[:-1]) + b"\x05" + short[-10:-8]), *replace)
+        assert is_error(answer), answer
+        assert r.execute_command("CDBSIZE") == len(stored) == info(r)["records"]
+        assert len(r.execute_command("CKEYS", "*")) == len(stored)
+        assert len(r.execute_command("CSCAN", 0, "COUNT", 1000)[1]) == len(stored)
+        assert r.execute_command("CRANDOMKEY") in stored
+        assert is_error(reply(r, "RESTORE", "ckv:0", 0, bytes(payload)), "BUSYKEY")
+        assert len(r.execute_command("CKEYS", "*")) == len(stored)
+        # One that is not refused replaces all.
+        assert r.execute_command("RESTORE", "ckv:0", 0, short, "REPLACE") == b"OK"
+        assert r.execute_command("CKEYS", "*") == [b"x"] and info(r)["records"] == 1
+
+
+def test_restored_over_what_has_expired_already(own_server):
+    """RESTORE with a time that has passed deletes the key: neither map is there."""
+    with own_server({"ckv.maps": 1}).client() as r:
+        load(r, texts(50))
+        payload = r.dump("ckv:0")
+        assert r.execute_command("RESTORE", "ckv:0", 1000, payload, "REPLACE", "ABSTTL") == b"OK"
+        assert r.execute_command("CDBSIZE") == 0 == info(r)["records"]
+        assert_stored(r, load(r, texts(50)))

@@ -1,0 +1,72 @@
+"""Dictionaries are there as long as some page needs them, in memory and in files."""
+
+import pytest
+
+from helpers import assert_stored, info, load, map_keys, texts, wait_for
+
+
+def learn(r):
+    r.execute_command("CKV", "TRAIN")
+    r.execute_command("CKV", "OPTIMIZE")
+
+
+def test_a_map_that_is_away_keeps_one_dictionary(own_server):
+    """However often is trained: there are numbers for 254."""
+    with own_server({"ckv.train-after": "64kb", "ckv.maps": 1}).client() as r:
+        stored = load(r, texts(600))
+        learn(r)
+        r.execute_command("RENAME", "ckv:0", "aside")
+        load(r, texts(40, seed=2))
+        for i in range(12):
+            learn(r)
+            assert info(r)["trainings"] == i + 2
+            assert info(r)["dictionaries"] <= 3
+        r.execute_command("RENAME", "aside", "ckv:0")
+        assert_stored(r, stored)
+        # What has come back moves to the newest one, and the other goes.
+        wait_for(lambda: info(r)["dictionaries"] == 1)
+        assert_stored(r, stored)
+
+
+def test_a_reload_adds_no_dictionaries(own_server):
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        stored = load(r, texts(2000))
+        learn(r)
+        bytes_of_one = info(r)["dictionary_bytes"]
+        pipe = r.pipeline(transaction=False)
+        for _ in range(10):
+            pipe.execute_command("DEBUG", "RELOAD")
+        assert pipe.execute() == [b"OK"] * 10
+        assert info(r)["dictionaries"] == 1 and info(r)["dictionary_bytes"] == bytes_of_one
+        assert_stored(r, stored)
+
+
+def test_a_file_has_the_dictionaries_in_use_only(own_server):
+    """Nothing has come by to free the other one between the commands of a pipeline."""
+    server = own_server({"ckv.train-after": "64kb", "ckv.maps": 1})
+    with server.client() as r:
+        load(r, texts(1000))
+        learn(r)
+        pipe = r.pipeline(transaction=False)
+        for command in (("CKV", "TRAIN"), ("RENAME", "ckv:0", "aside"), ("DEL", "aside"), ("CSET", "k", "v"), ("SAVE",)):
+            pipe.execute_command(*command)
+        pipe.execute()
+    server.restart(save=False)
+    with server.client() as r:
+        assert info(r)["dictionaries"] <= 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_dictionaries_go_with_the_last_map_that_needs_them(own_server, asynchronous):
+    """Even if the maps are freed on another thread, after the pass that has left no other page behind."""
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        load(r, texts(5000))
+        learn(r)
+        names = map_keys(r)
+        for name in names:
+            r.execute_command("RENAME", name, b"aside:" + name)
+        load(r, texts(3000, seed=5))
+        learn(r)
+        assert info(r)["dictionaries"] == 2
+        r.execute_command("UNLINK" if asynchronous else "DEL", *(b"aside:" + name for name in names))
+        wait_for(lambda: info(r)["dictionaries"] == 1)
