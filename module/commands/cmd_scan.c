@@ -22,9 +22,12 @@
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT_DEFAULT 10
@@ -37,6 +40,7 @@ typedef struct filter {
     const char *pattern; /* NULL: any key */
     size_t pattern_len;
     bool expiring, lasting; /* which of the two are wanted */
+    bool other_type;        /* none is: records are strings */
 } filter;
 
 static filter filter_all(RedisModuleCtx *ctx) {
@@ -54,7 +58,8 @@ static void filter_pattern(filter *f, RedisModuleString *pattern) {
 
 static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
     int64_t at_ms = map_expiry_ms(pos);
-    if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
+    if (f->other_type || at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring))
+        return false;
     return !f->pattern || glob_match(f->pattern, f->pattern_len, (const char *)key, len);
 }
 
@@ -120,6 +125,8 @@ static bool parse_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
                 RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
                 return false;
             }
+        } else if (arg_is(argv[i], "type") && i + 1 < argc) {
+            f->other_type = !arg_is(argv[++i], "string");
         } else if (arg_is(argv[i], "expires")) {
             f->lasting = false;
         } else if (arg_is(argv[i], "noexpires")) {
@@ -135,18 +142,13 @@ static bool parse_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
     return true;
 }
 
-/* A number without a sign and nothing else. */
+/* As SCAN does: any number that C reads, and nothing else. */
 static bool parse_cursor(RedisModuleString *arg, uint64_t *cursor) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(arg, &len);
-    *cursor = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        if (__builtin_mul_overflow(*cursor, 10, cursor) ||
-            __builtin_add_overflow(*cursor, (uint64_t)(text[i] - '0'), cursor))
-            return false;
-    }
-    return len > 0;
+    const char *text = RedisModule_StringPtrLen(arg, NULL);
+    char *end;
+    errno = 0;
+    *cursor = strtoull(text, &end, 10);
+    return !isspace((unsigned char)text[0]) && *end == 0 && errno != ERANGE;
 }
 
 int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

@@ -116,7 +116,7 @@ const command_entry command_table[] = {
 
     /* ---- all of them; these take permission for all keys, see acl.h ---- */
     {"cscan", cmd_cscan, "readonly", "keyspace", KEYS_NONE, 0,
-     "cursor [MATCH pattern] [COUNT count] [expiry: EXPIRES | NOEXPIRES]",
+     "cursor [MATCH pattern] [COUNT count] [TYPE type] [expiry: EXPIRES | NOEXPIRES]",
      "Iterates over the keys of the selected database.",
      "O(1) for every call, O(N) for a whole iteration where N is the number of records",
      "nondeterministic_output request_policy:special response_policy:special"},
