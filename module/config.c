@@ -3,7 +3,6 @@
 
 #include "ckv.h"
 #include "keyspace/prefixes.h"
-#include "transparent/serve.h"
 
 #include <limits.h>
 #include <string.h>
@@ -44,13 +43,6 @@ static int set_prefixes(const char *name, RedisModuleString *value, void *unused
     return REDISMODULE_OK;
 }
 
-/* The context has no client in Redis 7.0, and calls need one. */
-static int apply_prefixes(RedisModuleCtx *ctx, void *unused, RedisModuleString **error) {
-    (void)ctx, (void)unused, (void)error;
-    if (ckv.ctx) serve_configure(ckv.ctx); /* else at the end of the start */
-    return REDISMODULE_OK;
-}
-
 /* ---- registration ---------------------------------------------------------------------------- */
 
 int config_register(RedisModuleCtx *ctx) {
@@ -72,8 +64,8 @@ int config_register(RedisModuleCtx *ctx) {
                 ctx, settings[i].name, settings[i].standard, settings[i].flags, settings[i].min,
                 settings[i].max, get_number, set_number, NULL, settings[i].at) != REDISMODULE_OK)
             return REDISMODULE_ERR;
-    if (RedisModule_RegisterStringConfig(ctx, "prefixes", "", 0, get_prefixes, set_prefixes,
-                                         apply_prefixes, NULL) != REDISMODULE_OK)
+    if (RedisModule_RegisterStringConfig(ctx, "prefixes", "", 0, get_prefixes, set_prefixes, NULL,
+                                         NULL) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     return RedisModule_LoadConfigs(ctx);
 }

@@ -40,7 +40,7 @@ typedef struct filter {
     const char *pattern; /* NULL: any key */
     size_t pattern_len;
     bool expiring, lasting; /* which of the two are wanted */
-    bool other_type;        /* none is: records are strings */
+    bool other_type;        /* none is: what is wanted are no strings */
 } filter;
 
 static filter filter_all(RedisModuleCtx *ctx) {
@@ -58,8 +58,8 @@ static void filter_pattern(filter *f, RedisModuleString *pattern) {
 
 static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
     int64_t at_ms = map_expiry_ms(pos);
-    if (f->other_type || at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring))
-        return false;
+    if (f->other_type) return false;
+    if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
     return !f->pattern || glob_match(f->pattern, f->pattern_len, (const char *)key, len);
 }
 

@@ -52,7 +52,8 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *name) {
     const uint8_t *value = map_value(f.in->m, &f.pos, &len);
     if (!value) return false;
     RedisModuleString *copy = RedisModule_CreateString(NULL, (const char *)value, len);
-    int64_t at_ms = map_expiry_ms(&f.pos);
+    /* As it may be told: moved in again, it becomes the same. */
+    int64_t at_ms = map_expiry_told_ms(&f.pos);
     drop(ctx, &f);
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
     int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);

@@ -17,6 +17,7 @@ static size_t count;
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
 static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
+static void (*told)(void);
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -91,6 +92,20 @@ static void changed(void) {
     }
     write_text(PREFIX_SERVING);
     write_text(PREFIX_LEAVING);
+    if (told) told();
+}
+
+void prefixes_listen(void (*listener)(void)) {
+    told = listener;
+}
+
+char *prefixes_all(void) {
+    const char *serving = prefixes_text(PREFIX_SERVING), *leaving = prefixes_text(PREFIX_LEAVING);
+    char *text = RedisModule_Alloc(strlen(serving) + strlen(leaving) + 2);
+    char *to = stpcpy(text, serving);
+    *to++ = ' ';
+    strcpy(to, leaving);
+    return text;
 }
 
 bool prefixes_set(const char *text, size_t len, const char **error) {

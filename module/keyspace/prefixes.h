@@ -23,8 +23,13 @@ bool prefixes_set(const char *text, size_t len, const char **error);
 /* Adds prefixes of a file, as prefixes_text() gave them: those that are not serving are leaving. */
 void prefixes_add_leaving(const char *text, size_t len);
 
-/* Those of a state between blanks, for the setting, INFO and files; lives until they change. */
+/* Those of a state between blanks; lives until they change. */
 const char *prefixes_text(prefix_state state);
+/* Those of both, for a file; the caller frees it. */
+char *prefixes_all(void);
+
+/* Called from now on when they have changed. */
+void prefixes_listen(void (*listener)(void));
 
 /* Forgets those that are leaving: there are no records. */
 void prefixes_forget_leaving(void);

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "keyspace/prefixes.h"
 
 typedef struct rewriting {
     RedisModuleIO *io;
@@ -13,12 +14,15 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
     const rewriting *w = context;
     size_t len;
     const uint8_t *value = map_value(w->m, pos, &len);
-    int64_t at_ms = map_expiry_ms(pos);
+    int64_t at_ms = map_expiry_told_ms(pos); /* read again, it becomes the same */
     if (!value) return true; /* damaged beyond reading: there is nothing to write */
+    /* Under a prefix, what a server without the module would have written. */
+    bool plain = prefixes_match((const char *)key, key_len) != PREFIX_NONE;
+    const char *command = plain ? "SET" : "CSET";
     if (at_ms == EXPIRY_NEVER)
-        RedisModule_EmitAOF(w->io, "CSET", "bb", key, key_len, value, len);
+        RedisModule_EmitAOF(w->io, command, "bb", key, key_len, value, len);
     else
-        RedisModule_EmitAOF(w->io, "CSET", "bbcl", key, key_len, value, len, "PXAT",
+        RedisModule_EmitAOF(w->io, command, "bbcl", key, key_len, value, len, "PXAT",
                             (long long)(at_ms > 0 ? at_ms : 1));
     return true;
 }

@@ -6,6 +6,7 @@
 #include "background/reencode.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "keyspace/prefixes.h"
 #include "persist/records.h"
 #include "keyspace/relocate.h"
 
@@ -36,7 +37,7 @@ static void save_codecs(RedisModuleIO *io) {
     uint32_t count = 0;
     for (uint32_t i = 1; i < CODECS_MAX; i++)
         if (codecs_in_use(all, (uint8_t)i)) used[count++] = (uint8_t)i;
-    RedisModule_SaveUnsigned(io, RDB_FORMAT);
+    RedisModule_SaveUnsigned(io, prefixes_any() ? RDB_FORMAT_PREFIXES : RDB_FORMAT_FIRST);
     RedisModule_SaveUnsigned(io, places_layout());
     RedisModule_SaveUnsigned(io, codecs_current_id(all));
     RedisModule_SaveUnsigned(io, count);
@@ -51,11 +52,18 @@ static void save_codecs(RedisModuleIO *io) {
     }
 }
 
+static void save_prefixes(RedisModuleIO *io) {
+    char *text = prefixes_all();
+    RedisModule_SaveStringBuffer(io, text, strlen(text));
+    RedisModule_Free(text);
+}
+
 void rdb_save_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
-    if (saving_file)
+    if (saving_file) {
         save_codecs(io);
-    else
+        if (prefixes_any()) save_prefixes(io);
+    } else
         RedisModule_SaveUnsigned(io, 0); /* whoever loads it is called when all maps are loaded */
 }
 
@@ -88,6 +96,23 @@ static bool load_codec(RedisModuleIO *io) {
     return true;
 }
 
+/* Records under a prefix that is not in the setting here must not be out of reach. */
+static bool load_prefixes(RedisModuleIO *io) {
+    size_t len;
+    char *text = RedisModule_LoadStringBuffer(io, &len);
+    if (!text) return false;
+    prefixes_add_leaving(text, len);
+    RedisModule_Free(text);
+    const char *leaving = prefixes_text(PREFIX_LEAVING);
+    if (*leaving)
+        ckv_log(
+            "warning",
+            "the file has strings under prefixes that are not in ckv.prefixes: they are served, "
+            "but none are added: %s",
+            leaving);
+    return true;
+}
+
 static int load_end(RedisModuleIO *io) {
     RedisModule_LoadUnsigned(io);
     loading_file = false;
@@ -113,6 +138,7 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
         ckv_log("warning", "a dictionary of the file is damaged");
         return REDISMODULE_ERR;
     }
+    if (format >= RDB_FORMAT_PREFIXES && !load_prefixes(io)) return REDISMODULE_ERR;
     if (current < CODECS_MAX && codec_ids[current] != MAP_SAVE_NO_CODEC)
         codecs_use(&ckv.shared.codecs, codec_ids[current]);
     return REDISMODULE_OK;

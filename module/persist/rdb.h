@@ -7,9 +7,8 @@
  * because the auxiliary data is saved before the keys of a file and never for a DUMP.
  *
  *      auxiliary:  [format][layout][current id][codecs] ([id][codec, see codec_file.h])...
- *                  and [0] behind the keys; the layout of the maps is in places.h
- *      map:        [kind] and then
- *      pages:      [head of the map, see map_save.h]
+ *                  [prefixes, from format 2 on] and [0] behind the keys; the layout of the maps is
+ * in places.h map:        [kind] and then pages:      [head of the map, see map_save.h]
  *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]
  *                   [large record]...)...
  *      records:    [count] ([raw bytes][zstd: (key length, value length, at ms, key, value)...])...
@@ -19,11 +18,14 @@
 
 #include "redismodule.h"
 
-/* The newest format of auxiliary data and maps. A file of a newer one is refused; it has nothing to
- * do with the module's version. */
-#define RDB_FORMAT       1
-#define RDB_TYPE_NAME    "ckv-map-1" /* nine characters, for ever */
-#define RDB_TYPE_VERSION 1
+/* The formats of auxiliary data and maps, which have nothing to do with the module's version. A
+ * file of a newer one is refused; each is written in the oldest that can say it, so that older
+ * modules read what they can serve. */
+#define RDB_FORMAT_FIRST    1
+#define RDB_FORMAT_PREFIXES 2 /* strings under prefixes are among the records */
+#define RDB_FORMAT          RDB_FORMAT_PREFIXES
+#define RDB_TYPE_NAME       "ckv-map-1" /* nine characters, for ever */
+#define RDB_TYPE_VERSION    1
 
 void *rdb_load_map(RedisModuleIO *io, int version);
 void rdb_save_map(RedisModuleIO *io, void *value);

@@ -16,6 +16,10 @@
  * caller frees it. */
 RedisModuleString *acl_user_name(RedisModuleCtx *ctx);
 
+/* While this module calls commands of its own, on behalf of a user whom it has asked about: they
+ * are not asked about again. */
+void acl_trust(bool trusted);
+
 /* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 

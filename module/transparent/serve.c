@@ -79,6 +79,15 @@ static bool knows_options(filtered *f, int argc) {
     return true;
 }
 
+/* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
+static bool is_about_key(filtered *f, int argc) {
+    static const char *const words[] = {"encoding", "freq", "idletime", "refcount"};
+    if (argc > 2 && arg_is(arg(f, 1), "usage")) return true;
+    for (size_t w = 0; argc == 3 && w < sizeof words / sizeof *words; w++)
+        if (arg_is(arg(f, 1), words[w])) return true;
+    return false;
+}
+
 /* Where the keys of a served command begin, and how they go on; false: nowhere. */
 static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first, int *last,
                     int *step) {
@@ -88,7 +97,7 @@ static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first,
         return argc > 1;
     case SERVED_SECOND:
         *first = *last = 2;
-        return argc > 2;
+        return is_about_key(f, argc);
     case SERVED_ANY:
         *last = argc - 1;
         return true;
@@ -246,13 +255,13 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
     listening = true;
 }
 
-void serve_configure(RedisModuleCtx *ctx) {
+static void configure(void) {
     if (prefixes_any()) {
-        listen_to_new_keys(ctx);
-        catalogue_read(ctx);
+        listen_to_new_keys(ckv.ctx);
+        catalogue_read(ckv.ctx);
         permission_forget();
     }
-    filter_set(ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
+    filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }
 
 void serve_modules_changed(RedisModuleCtx *ctx) {
@@ -270,6 +279,7 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
-    serve_configure(ctx);
+    prefixes_listen(configure);
+    configure();
     return REDISMODULE_OK;
 }

@@ -20,9 +20,6 @@
 /* Once, at the end of the start. */
 int serve_start(RedisModuleCtx *ctx);
 
-/* The prefixes have changed. */
-void serve_configure(RedisModuleCtx *ctx);
-
 /* A module has come or gone, and with it commands. */
 void serve_modules_changed(RedisModuleCtx *ctx);
 
