@@ -34,8 +34,8 @@ static void finish(void) {
     waiting_answer(&pass.clients, NULL);
 }
 
-/* True: the bucket is done with. If memory runs out or a record is damaged, the codec of what is left
- * stays in use. */
+/* True: the bucket is done with. If memory runs out or a record is damaged, the codec of what is
+ * left stays in use. */
 static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks) {
     return map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old) != MAP_MORE;
 }
