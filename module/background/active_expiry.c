@@ -16,7 +16,12 @@ static struct {
     maps_cursor cursor;
     removals gone;
     RedisModuleCtx *ctx;
+    bool disabled;
 } pass;
+
+void active_expiry_enable(bool enabled) {
+    pass.disabled = !enabled;
+}
 
 void active_expiry_start(void) {
     maps_cursor_register(&pass.cursor);
@@ -41,7 +46,7 @@ bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     uint64_t looked_at = 0, deleted = 0;
     uint64_t start_us = clock_monotonic_us();
     int64_t now_ms = clock_now_ms();
-    if (!role_may_expire(ctx)) return false;
+    if (pass.disabled || !role_may_expire(ctx)) return false;
     pass.ctx = ctx;
     if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {

@@ -11,6 +11,9 @@
 /* Once, at load. */
 void active_expiry_start(void);
 
+/* DEBUG SET-ACTIVE-EXPIRE. */
+void active_expiry_enable(bool enabled);
+
 /* Goes on until `deadline_us` (monotonic). True if much is found: come back soon. */
 bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us);
 

@@ -52,8 +52,9 @@ int cmd_cgetset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
     RedisModuleString *old;
-    if (!record_copy_value(&r, &old) || !store(&r, argv[2], EXPIRY_NEVER)) return REDISMODULE_OK;
-    return record_reply_copy(&r, old);
+    if (!record_copy_value(&r, &old)) return REDISMODULE_OK;
+    return store(&r, argv[2], EXPIRY_NEVER) ? record_reply_copy(&r, old)
+                                            : record_forget_copy(&r, old);
 }
 
 int cmd_cgetdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -65,22 +66,42 @@ int cmd_cgetdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return REDISMODULE_OK;
 }
 
+typedef struct getex_options {
+    bool persist;
+    int unit;                  /* of the expiry, -1: none is given */
+    RedisModuleString *expire; /* its number */
+} getex_options;
+
+/* False: a syntax error. */
+static bool parse_getex(RedisModuleString **argv, int argc, getex_options *o) {
+    *o = (getex_options){.unit = -1};
+    for (int i = 2; i < argc; i++) {
+        if (arg_is(argv[i], "persist") && o->unit < 0)
+            o->persist = true;
+        else if (o->persist || !expire_take(argv, argc, &i, &o->unit, &o->expire))
+            return false;
+    }
+    return true;
+}
+
 int cmd_cgetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    bool persist = argc == 3 && arg_is(argv[2], "persist");
-    int unit = argc == 4 ? expire_option(argv[2]) : -1;
-    if (argc > 2 && !persist && unit < 0) return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
+    getex_options o;
+    if (!parse_getex(argv, argc, &o)) return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
     int64_t at_ms = EXPIRY_NEVER, now_ms = clock_now_ms();
     record r;
+    RedisModuleString *value;
     if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
     record_note_read(&r);
-    /* As GETEX: where there is no record, the time does not matter. */
-    if (r.found && unit >= 0 && !expire_read(ctx, argv[0], argv[3], unit, now_ms, true, &at_ms))
+    bool changes = r.found && (o.unit >= 0 || o.persist);
+    if (!changes) {
+        record_reply_value(&r);
         return REDISMODULE_OK;
-    if (!record_reply_value(&r) || !r.found) return REDISMODULE_OK;
-    if (unit >= 0)
-        record_expire(&r, at_ms);
-    else if (persist)
-        record_persist(&r);
-    return REDISMODULE_OK;
+    }
+    /* As GETEX: where there is no record, the time does not matter. */
+    if (o.unit >= 0 && !expire_read(ctx, argv[0], o.expire, o.unit, now_ms, true, &at_ms))
+        return REDISMODULE_OK;
+    if (!record_copy_value(&r, &value)) return REDISMODULE_OK;
+    bool done = o.persist ? record_persist(&r) : record_expire(&r, at_ms);
+    return done ? record_reply_copy(&r, value) : record_forget_copy(&r, value);
 }

@@ -163,20 +163,14 @@ typedef struct many_options {
 static bool parse_options(RedisModuleString **argv, int argc, int first, many_options *o) {
     *o = (many_options){.unit = -1};
     for (int i = first; i < argc; i++) {
-        int unit = expire_option(argv[i]);
-        bool may_expire = o->unit < 0 && !o->keep_ttl;
         if (arg_is(argv[i], "nx") && !o->xx)
             o->nx = true;
         else if (arg_is(argv[i], "xx") && !o->nx)
             o->xx = true;
-        else if (arg_is(argv[i], "keepttl") && may_expire)
+        else if (arg_is(argv[i], "keepttl") && o->unit < 0)
             o->keep_ttl = true;
-        else if (unit >= 0 && may_expire && i + 1 < argc) {
-            o->unit = unit;
-            o->expire = argv[++i];
-        } else {
+        else if (o->keep_ttl || !expire_take(argv, argc, &i, &o->unit, &o->expire))
             return false;
-        }
     }
     return true;
 }

@@ -22,9 +22,12 @@
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT_DEFAULT 10
@@ -139,18 +142,13 @@ static bool parse_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
     return true;
 }
 
-/* A number without a sign and nothing else. */
+/* As SCAN does: any number that C reads, and nothing else. */
 static bool parse_cursor(RedisModuleString *arg, uint64_t *cursor) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(arg, &len);
-    *cursor = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        if (__builtin_mul_overflow(*cursor, 10, cursor) ||
-            __builtin_add_overflow(*cursor, (uint64_t)(text[i] - '0'), cursor))
-            return false;
-    }
-    return len > 0;
+    const char *text = RedisModule_StringPtrLen(arg, NULL);
+    char *end;
+    errno = 0;
+    *cursor = strtoull(text, &end, 10);
+    return !isspace((unsigned char)text[0]) && *end == 0 && errno != ERANGE;
 }
 
 int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

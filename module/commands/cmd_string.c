@@ -21,12 +21,8 @@ typedef struct set_options {
 static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
     *o = (set_options){.unit = -1};
     for (int i = 3; i < argc; i++) {
-        int unit = expire_option(argv[i]);
         bool may_compare = !o->nx && !o->xx && !o->condition.value && i + 1 < argc;
-        if (unit >= 0 && o->unit < 0 && !o->keep_ttl && i + 1 < argc) {
-            o->unit = unit;
-            o->expire = argv[++i];
-        } else if (arg_is(argv[i], "nx") && !o->xx && !o->condition.value)
+        if (arg_is(argv[i], "nx") && !o->xx && !o->condition.value)
             o->nx = true;
         else if (arg_is(argv[i], "xx") && !o->nx && !o->condition.value)
             o->xx = true;
@@ -36,7 +32,7 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
             o->get = true;
         else if (arg_is(argv[i], "keepttl") && o->unit < 0)
             o->keep_ttl = true;
-        else
+        else if (o->keep_ttl || !expire_take(argv, argc, &i, &o->unit, &o->expire))
             return false;
     }
     return true;
@@ -73,7 +69,7 @@ static int set(RedisModuleString *raw, const set_options *o, record *r, const co
     if (o->get) {
         RedisModuleString *old;
         if (!record_copy_value(r, &old)) return REDISMODULE_OK;
-        if (may && !put(raw, o, r, value, at_ms)) return REDISMODULE_OK;
+        if (may && !put(raw, o, r, value, at_ms)) return record_forget_copy(r, old);
         return record_reply_copy(r, old);
     }
     if (!may) return RedisModule_ReplyWithNull(r->ctx);

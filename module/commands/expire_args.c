@@ -4,12 +4,22 @@
 #include "core/base/expiry.h"
 #include "server/reply.h"
 
-int expire_option(RedisModuleString *word) {
+/* The unit that an option's word names, or -1. */
+static int expire_option(RedisModuleString *word) {
     if (arg_is(word, "ex")) return EXPIRE_SECONDS;
     if (arg_is(word, "px")) return 0;
     if (arg_is(word, "exat")) return EXPIRE_SECONDS | EXPIRE_ABSOLUTE;
     if (arg_is(word, "pxat")) return EXPIRE_ABSOLUTE;
     return -1;
+}
+
+bool expire_take(RedisModuleString **argv, int argc, int *i, int *unit,
+                 RedisModuleString **number) {
+    int named = expire_option(argv[*i]);
+    if (named < 0 || (*unit >= 0 && *unit != named) || *i + 1 >= argc) return false;
+    *unit = named;
+    *number = argv[++*i];
+    return true;
 }
 
 bool expire_read(RedisModuleCtx *ctx, RedisModuleString *command, RedisModuleString *number,

@@ -11,8 +11,10 @@
 #define EXPIRE_SECONDS  1 /* else milliseconds */
 #define EXPIRE_ABSOLUTE 2 /* else from now */
 
-/* The unit that an option's word names, or -1. */
-int expire_option(RedisModuleString *word);
+/* Takes an option and its number at argv[*i], which becomes that of the number; given again, the
+ * last one counts, if it is of the unit of those before it (-1: there was none). False: it is no
+ * such option. */
+bool expire_take(RedisModuleString **argv, int argc, int *i, int *unit, RedisModuleString **number);
 
 /* Reads a time into *at_ms; one that is further away than can be kept becomes the last that can.
  * False, with the error replied, if it is no integer or out of the range of 64 bits; `positive`: if

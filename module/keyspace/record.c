@@ -41,11 +41,15 @@ bool record_copy_value(record *r, RedisModuleString **old) {
     return value != NULL;
 }
 
+int record_forget_copy(record *r, RedisModuleString *old) {
+    if (old) RedisModule_FreeString(r->ctx, old);
+    return REDISMODULE_OK;
+}
+
 int record_reply_copy(record *r, RedisModuleString *old) {
     if (!old) return RedisModule_ReplyWithNull(r->ctx);
     RedisModule_ReplyWithString(r->ctx, old);
-    RedisModule_FreeString(r->ctx, old);
-    return REDISMODULE_OK;
+    return record_forget_copy(r, old);
 }
 
 void record_note_read(record *r) {

@@ -36,6 +36,8 @@ bool record_reply_value(record *r);
 /* The value that there is before a change, to be replied after it: *old becomes a copy, NULL if
  * there is none. False: it is damaged, and that is the reply. */
 bool record_copy_value(record *r, RedisModuleString **old);
+/* Forgets it: the change was refused, and that is the reply. */
+int record_forget_copy(record *r, RedisModuleString *old);
 /* Replies it, or null. */
 int record_reply_copy(record *r, RedisModuleString *old);
 

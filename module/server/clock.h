@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* The server's clock, ms since 1970; within a command it stands still where the server can say. */
+/* The server's clock, ms since 1970; within a command, a transaction and a script it stands still.
+ */
 int64_t clock_now_ms(void);
 
 /* A clock for measuring, us. */

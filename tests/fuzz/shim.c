@@ -336,8 +336,19 @@ static int RegisterNumericConfig(RedisModuleCtx *ctx, const char *name, long lon
 static int CreateCommand(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFunc function,
                          const char *flags, int first, int last, int step) {
     (void)ctx, (void)flags, (void)first, (void)last, (void)step;
-    shim_commands[shim_command_count++] = (shim_command){name, function};
+    /* Those that stand for the server's own commands need the server. */
+    if (strncmp(name, "ckv.", 4) && strncmp(name, "ckv+", 4) && strcmp(name, "cmoveout"))
+        shim_commands[shim_command_count++] = (shim_command){name, function};
     return REDISMODULE_OK;
+}
+static const char *running = "";
+static const char *GetCurrentCommandName(RedisModuleCtx *ctx) {
+    (void)ctx;
+    return running;
+}
+static RedisModuleString *CreateStringFromLongLong(RedisModuleCtx *ctx, long long n) {
+    char text[24];
+    return CreateString(ctx, text, (size_t)snprintf(text, sizeof text, "%lld", n));
 }
 static RedisModuleCommand *GetCommand(RedisModuleCtx *ctx, const char *name) {
     (void)name;
@@ -413,6 +424,8 @@ static int get_api(const char *name, void *at) {
         HERE(RegisterNumericConfig),
         HERE(CreateCommand),
         HERE(GetCommand),
+        HERE(GetCurrentCommandName),
+        HERE(CreateStringFromLongLong),
         HERE(CreateDataType),
         HERE(GetDetachedThreadSafeContext),
         NOTHING(SetModuleAttribs),
@@ -424,6 +437,7 @@ static int get_api(const char *name, void *at) {
         NOTHING(SetCommandInfo),
         NOTHING(LoadConfigs),
         NOTHING(RegisterInfoFunc),
+        NOTHING(RegisterStringConfig),
         NOTHING(CreateTimer),
         NOTHING(SubscribeToServerEvent),
         NOTHING(GetSelectedDb),
@@ -466,6 +480,7 @@ bool shim_call(RedisModuleCmdFunc function, const char *const *args, const size_
     reply.depth = 0;
     reply.missing[0] = 1;
     reply.error = false;
+    running = args[0];
     function(&context, strings, count);
     if (reply.depth != 0 || reply.missing[0] != 0) fail("a reply that is not complete");
     for (int i = 0; i < count; i++) FreeString(NULL, strings[i]);

@@ -81,7 +81,7 @@ def test_a_pattern_that_takes_long(r):
     assert time.monotonic() - started < 1
 
 
-@pytest.mark.parametrize("cursor", ["x", "", "-1", "1x", " 1", "18446744073709551616", "0.0"])
+@pytest.mark.parametrize("cursor", ["x", "1x", " 1", "18446744073709551616", "0.0"])
 def test_invalid_cursors(r, cursor):
     assert is_error(reply(r, "CSCAN", cursor), "invalid cursor")
 
@@ -95,7 +95,7 @@ def test_cursors_from_elsewhere(r):
 
 @pytest.mark.parametrize("options, error", [
     ("COUNT", "syntax"), ("COUNT 0", "syntax"), ("COUNT -5", "syntax"), ("COUNT x", "not an integer"), ("MATCH", "syntax"),
-    ("EXPIRES NOEXPIRES", "syntax"), ("TYPE string", "syntax"), ("WHAT", "syntax"),
+    ("EXPIRES NOEXPIRES", "syntax"), ("TYPE", "syntax"), ("WHAT", "syntax"),
 ])
 def test_errors(r, options, error):
     assert is_error(reply(r, "CSCAN", 0, *options.split()), error)

@@ -269,3 +269,33 @@ def test_tracking_broadcasts_no_names_of_maps(tracking, r):
     assert invalidated() == [b"KEY:3"]
 
 
+
+
+# --- time ---
+
+
+@pytest.mark.parametrize("prefix", ["C", ""])
+def test_time_stands_still_in_a_transaction(r, prefix):
+    """What had not expired when EXEC came is there to its end, and gone after it."""
+    pipe = r.pipeline(transaction=False)
+    for command in [(prefix + "SET", "k", "v", "PX", 30), ("MULTI",), (prefix + "GET", "k"), ("DEBUG", "SLEEP", "0.06"),
+                    (prefix + "GET", "k"), ("EXEC",)]:
+        pipe.execute_command(*command)
+    assert pipe.execute()[-1] == [b"v", b"OK", b"v"]
+    time.sleep(0.002)
+    for command in [("MULTI",), (prefix + "GET", "k")]:
+        r.execute_command(*command)
+    assert r.execute_command("EXEC") == [None]
+
+
+@pytest.mark.parametrize("prefix", ["C", ""])
+def test_time_stands_still_in_a_script(r, prefix):
+    script = """
+        local before = redis.call(ARGV[1] .. 'GET', 'k')
+        for i = 1, 30000000 do end -- some 100 ms
+        return {tostring(before), tostring(redis.call(ARGV[1] .. 'GET', 'k'))}
+    """
+    r.execute_command(prefix + "SET", "k", "v", "PX", 30)
+    assert r.execute_command("EVAL", script, 0, prefix) == [b"v", b"v"]
+    time.sleep(0.002)
+    assert r.execute_command("EVAL", script, 0, prefix) == [b"false", b"false"]
