@@ -63,6 +63,7 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (at_ms != EXPIRY_NEVER) RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
     RedisModule_CloseKey(key);
     RedisModule_FreeString(NULL, copy);
+    ckv.stats.moved_out++;
     return true;
 }
 
@@ -79,7 +80,10 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
         done =
             to && map_store(to->m, (const uint8_t *)bytes, key_len, (const uint8_t *)value, len,
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());
-        if (done) RedisModule_DeleteKey(key);
+        if (done) {
+            RedisModule_DeleteKey(key);
+            ckv.stats.moved_in++;
+        }
     }
     RedisModule_CloseKey(key);
     return done;
