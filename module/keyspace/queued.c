@@ -1,59 +1,59 @@
 /* queued.c: keys that a transaction leaves to the server. See queued.h. */
 #include "keyspace/queued.h"
 
-static RedisModuleDict *keys; /* NULL: none */
-static size_t transactions;
+/* Noted since the last count, and before. NULL: none. */
+static RedisModuleDict *recent, *older;
+static bool open;
 
-static bool in_exec(void) {
-    return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+static void forget(RedisModuleDict **keys) {
+    if (*keys) RedisModule_FreeDict(NULL, *keys);
+    *keys = NULL;
 }
 
-/* What was remembered is needed until the last EXEC is through. */
-static void forget_if_done(void) {
-    if (!keys || transactions > 0 || in_exec()) return;
-    RedisModule_FreeDict(NULL, keys);
-    keys = NULL;
+/* What is recent becomes older. */
+static void keep_recent(void) {
+    if (!older) {
+        older = recent;
+        recent = NULL;
+        return;
+    }
+    if (!recent) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(recent, "^", NULL, 0);
+    size_t len;
+    const char *key;
+    while ((key = RedisModule_DictNextC(it, &len, NULL)))
+        RedisModule_DictSetC(older, (void *)key, len, NULL);
+    RedisModule_DictIteratorStop(it);
+    forget(&recent);
 }
 
 void queued_begin(void) {
-    forget_if_done();
-    transactions++;
-}
-
-void queued_end(void) {
-    if (transactions > 0) transactions--;
+    open = true;
 }
 
 bool queued_open(void) {
-    return transactions > 0;
+    return open;
 }
 
-void queued_correct(size_t counted) {
-    transactions = counted;
-    forget_if_done();
+void queued_correct(bool counted, bool busy) {
+    open = counted;
+    if (open && busy) keep_recent();
+    forget(&recent); /* of transactions that are through, or of no transaction */
+    if (!open) forget(&older);
 }
 
 void queued_note(const char *key, size_t len) {
-    forget_if_done();
-    if (transactions == 0) return;
-    if (!keys) keys = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(keys, (void *)key, len, NULL);
+    if (!open) return;
+    if (!recent) recent = RedisModule_CreateDict(NULL);
+    RedisModule_DictSetC(recent, (void *)key, len, NULL);
 }
 
-bool queued_holds(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (!keys || !(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_MULTI)) return false;
-    int missing;
-    RedisModule_DictGet(keys, key, &missing);
+static bool has(RedisModuleDict *keys, RedisModuleString *key) {
+    int missing = 1;
+    if (keys) RedisModule_DictGet(keys, key, &missing);
     return !missing;
 }
 
-void queued_each(queued_visitor *each) {
-    if (!keys) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(keys, "^", NULL, 0);
-    RedisModuleString *key;
-    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
-        each(key);
-        RedisModule_FreeString(NULL, key);
-    }
-    RedisModule_DictIteratorStop(it);
+bool queued_holds(RedisModuleString *key) {
+    return has(recent, key) || has(older, key);
 }

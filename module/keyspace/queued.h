@@ -2,36 +2,34 @@
  * queued.h: keys that a transaction will use with commands that only the server can run.
  *
  * Such a command needs the key's record moved out before it runs, and within EXEC nobody comes by
- * between one command and the next. So the keys are remembered when the commands are queued, moved
- * out before EXEC, and commands of ours that EXEC runs leave them to the server: its own command
- * then does what ours would have done.
+ * between one command and the next. So the record moves out when the command is queued, and as long
+ * as the key is remembered here, whoever writes it leaves it to the server: its own command then
+ * does what ours would have done.
  *
  * Who is in a transaction can't be seen when a command is queued (Redis 7.0), so the keys of all
- * such commands are remembered while any transaction is open. It does no harm to remember one too
- * many.
+ * such commands are remembered while any transaction may be open. It does no harm to remember one
+ * too many. No more can be seen which EXEC, DISCARD or RESET ends one, and which fails: that one
+ * has begun is noticed at once, how many there still are is counted now and then.
  */
 #ifndef CKV_QUEUED_H
 #define CKV_QUEUED_H
 
 #include "ckv.h"
 
-/* A client has begun a transaction; one has ended, with EXEC or without. */
+/* A client may have begun a transaction. */
 void queued_begin(void);
-void queued_end(void);
 
-/* Whether any is open. */
+/* Whether any may be open. */
 bool queued_open(void);
-/* How many there really are, where somebody has counted: a client that is gone has not said so. */
-void queued_correct(size_t transactions);
+
+/* What counting has found, between commands: whether any is open, and whether the client of one of
+ * these has sent anything since the last time. */
+void queued_correct(bool open, bool busy);
 
 /* Remembers a key. */
 void queued_note(const char *key, size_t len);
 
-/* Whether a command that EXEC runs leaves this key to the server. */
-bool queued_holds(RedisModuleCtx *ctx, RedisModuleString *key);
-
-/* Calls `each` with every key that is remembered. */
-typedef void queued_visitor(RedisModuleString *key);
-void queued_each(queued_visitor *each);
+/* Whether a key is left to the server. */
+bool queued_holds(RedisModuleString *key);
 
 #endif

@@ -73,7 +73,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
         catalogue_kind kind;
     } specials[] = {
         {"multi", COMMAND_MULTI},        {"exec", COMMAND_EXEC},
-        {"discard", COMMAND_DISCARD},    {"acl", COMMAND_ACL},
+        {"config", COMMAND_ACL},         {"acl", COMMAND_ACL},
         {"sort", COMMAND_SORT},          {"sort_ro", COMMAND_SORT},
         {"debug", COMMAND_DEBUG},        {"eval", COMMAND_KEYLESS},
         {"eval_ro", COMMAND_KEYLESS},    {"evalsha", COMMAND_KEYLESS},

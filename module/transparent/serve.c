@@ -8,6 +8,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
+#include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
@@ -136,8 +137,22 @@ static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
+/* Rules that a transaction changes are changed some time within EXEC: they are known again behind
+ * it. */
+static bool acl_queued, acl_changing;
+
+static void on_exec(void) {
+    acl_changing |= acl_queued;
+}
+
+static void look_at_acl_again(void) {
+    if (!acl_changing) return;
+    permission_forget();
+    acl_changing = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
-    int first, last, step;
+    int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
     bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
@@ -145,6 +160,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
         leave_range(f, argc, first, last, step);
         return;
     }
+    look_at_acl_again();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -156,37 +172,55 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-static bool acl_queued; /* rules will change in a transaction */
-
-/* Who leaves in the middle of a transaction, by RESET for one, is noticed by counting. */
+/* How many transactions are open is known when the clients have been asked: now and then, and that
+ * takes no more than a fiftieth of the time. */
 static bool count_due;
+static int64_t count_wait_ms;
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused);
 
 static void count_later(void) {
-    if (!count_due) RedisModule_CreateTimer(ckv.ctx, COUNT_EVERY_MS, count_transactions, NULL);
+    if (count_due) return;
+    if (count_wait_ms < COUNT_EVERY_MS) count_wait_ms = COUNT_EVERY_MS;
+    RedisModule_CreateTimer(ckv.ctx, count_wait_ms, count_transactions, NULL);
     count_due = true;
+}
+
+static long long field_of(const char *line, const char *end, const char *field) {
+    const char *at = memmem(line, (size_t)(end - line), field, strlen(field));
+    return at ? strtoll(at + strlen(field), NULL, 10) : -1;
+}
+
+/* Reads CLIENT LIST. */
+static void correct_by(const char *at, const char *end) {
+    bool open = false, busy = false;
+    for (const char *next; at < end; at = next + 1) {
+        next = memchr(at, '\n', (size_t)(end - at));
+        if (!next) break;
+        if (field_of(at, next, " multi=") < 0) continue;
+        open = true;
+        busy |= field_of(at, next, " idle=") * 1000 <= count_wait_ms + 2000;
+    }
+    queued_correct(open, busy);
+    acl_queued &= open;
 }
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
+    uint64_t began_us = clock_monotonic_us();
     count_due = false;
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
-    size_t len = 0, open = 0;
+    size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    const char *at = text, *end = text + len;
-    while (at && (at = memmem(at, (size_t)(end - at), " multi=", 7)))
-        open += (at += 7) < end && *at != '-';
-    if (text) queued_correct(open);
+    if (text) correct_by(text, text + len);
     if (list) RedisModule_FreeCallReply(list);
+    count_wait_ms = (int64_t)(clock_monotonic_us() - began_us) * 50 / 1000;
     if (queued_open()) count_later();
 }
 
-static void on_exec(void) {
-    queued_each(move_out_everywhere);
-    queued_end();
-    if (acl_queued) permission_forget();
-    acl_queued = queued_open();
+static void begin_transaction(void) {
+    queued_begin();
+    count_later();
 }
 
 static void filter(filtered *f) {
@@ -215,14 +249,10 @@ static void filter(filtered *f) {
             active_expiry_enable(!arg_is(arg(f, 2), "0"));
         break;
     case COMMAND_MULTI:
-        queued_begin();
-        count_later();
+        begin_transaction();
         break;
     case COMMAND_EXEC:
         on_exec();
-        break;
-    case COMMAND_DISCARD:
-        queued_end();
         break;
     case COMMAND_ACL:
         permission_forget();
@@ -264,6 +294,7 @@ static void configure(void) {
         listen_to_new_keys(ckv.ctx);
         catalogue_read(ckv.ctx);
         permission_forget();
+        begin_transaction(); /* that the filter has not seen */
     }
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }
@@ -272,17 +303,8 @@ void serve_modules_changed(RedisModuleCtx *ctx) {
     if (prefixes_any()) catalogue_read(ctx);
 }
 
-static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e;
-    const RedisModuleClientInfo *client = data;
-    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED &&
-        client->flags & REDISMODULE_CLIENTINFO_FLAG_MULTI)
-        queued_end();
-}
-
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
     prefixes_listen(configure);
     configure();
     return REDISMODULE_OK;
