@@ -131,8 +131,18 @@ int served_register(RedisModuleCtx *ctx) {
         asking[i] = register_one(ctx, &table[i], CKV_ASKING_PREFIX);
         if (!by_rules[i] || !asking[i]) return REDISMODULE_ERR;
     }
-    return RedisModule_CreateCommand(ctx, "cmoveout", serve_move_out,
-                                     "write no-monitor no-slowlog admin", 1, 1, 1);
+    static const command_entry move_out = {
+        .name = "cmoveout",
+        .function = serve_move_out,
+        .flags = "write no-monitor no-slowlog",
+        .categories = "admin dangerous",
+        .keys = KEYS_ONE,
+        .key_flags = REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE,
+        .syntax = "key",
+        .summary = "Makes a record a string of the server's own.",
+        .complexity = "O(N) where N is the length of the value",
+    };
+    return register_command(ctx, &move_out);
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
