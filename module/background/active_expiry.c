@@ -2,6 +2,8 @@
 #include "background/active_expiry.h"
 
 #include "core/map/map_expire.h"
+#include "keyspace/due.h"
+#include "keyspace/lookup.h"
 #include "keyspace/maps.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
@@ -18,7 +20,14 @@ static struct {
     RedisModuleCtx *ctx;
 } pass;
 
+/* The look-up deletes what has expired. */
+static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms) {
+    record r;
+    if (role_may_expire(ctx) && lookup_quietly(ctx, name, now_ms, &r) != LOOKUP_DONE) return;
+}
+
 void active_expiry_start(void) {
+    due_start(expire_due);
     maps_cursor_register(&pass.cursor);
 }
 

@@ -1,6 +1,7 @@
 /* record.c: changing one record. See record.h. */
 #include "keyspace/record.h"
 
+#include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/replicate.h"
@@ -90,6 +91,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code) {
     if (!m || !map_put(m, &r->key, pos, value, code, expiry_ticks(r->now_ms)))
         return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
+    due_note(r->db, r->name, expiry_ms(code, expiry_ticks(r->now_ms)), r->now_ms);
     if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
@@ -118,10 +120,11 @@ bool record_put_keeping_expiry(record *r, const void *value, size_t len) {
 }
 
 static bool set_expiry(record *r, int64_t at_ms) {
-    if (!map_set_expiry(r->in->m, &r->key, &r->pos, expiry_code(at_ms, r->now_ms),
-                        expiry_ticks(r->now_ms)))
-        return reply_out_of_memory(r);
+    uint16_t code = expiry_code(at_ms, r->now_ms);
+    uint64_t now_ticks = expiry_ticks(r->now_ms);
+    if (!map_set_expiry(r->in->m, &r->key, &r->pos, code, now_ticks)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
+    due_note(r->db, r->name, expiry_ms(code, now_ticks), r->now_ms);
     return true;
 }
 
