@@ -7,6 +7,8 @@
  *      limit - 1%      between commands, in slices: where memory stays while all is well
  *      limit - 0.05%   before each command, at once: the server looks next, and finds enough
  *
+ * and 16 KB less in both places, which is most of it where the limit is small.
+ *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the
  * server, if asked, might take a map.
