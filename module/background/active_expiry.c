@@ -5,6 +5,7 @@
 #include "keyspace/due.h"
 #include "keyspace/lookup.h"
 #include "keyspace/maps.h"
+#include "keyspace/own_records.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/role.h"
@@ -18,12 +19,32 @@ static struct {
     maps_cursor cursor;
     removals gone;
     RedisModuleCtx *ctx;
+    bool disabled;
 } pass;
 
 /* The look-up deletes what has expired. */
 static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms) {
     record r;
-    if (role_may_expire(ctx) && lookup_quietly(ctx, name, now_ms, &r) != LOOKUP_DONE) return;
+    if (!pass.disabled && role_may_expire(ctx) &&
+        lookup_quietly(ctx, name, now_ms, &r) != LOOKUP_DONE)
+        return;
+}
+
+/* What a replica's own clients have written is its own to delete. */
+static bool expire_own(RedisModuleCtx *ctx, RedisModuleString *name) {
+    record r;
+    if (lookup_quietly(ctx, name, clock_now_ms(), &r) != LOOKUP_DONE || !r.there) return false;
+    if (r.found) return map_expiry_ms(&r.pos) != EXPIRY_NEVER;
+    record_expired(&r);
+    return false;
+}
+
+void active_expiry_own_step(RedisModuleCtx *ctx) {
+    own_records_step(ctx, expire_own);
+}
+
+void active_expiry_enable(bool enabled) {
+    pass.disabled = !enabled;
 }
 
 void active_expiry_start(void) {
@@ -50,11 +71,13 @@ bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     uint64_t looked_at = 0, deleted = 0;
     uint64_t start_us = clock_monotonic_us();
     int64_t now_ms = clock_now_ms();
-    if (!role_may_expire(ctx)) return false;
+    if (pass.disabled || !role_may_expire(ctx)) return false;
     pass.ctx = ctx;
     if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
-        if (s->m->totals.expiring > 0 && maps_served(s)) {
+        if (s->m->totals.expiring == 0 || !maps_served(s)) {
+            maps_cursor_pass(&pass.cursor);
+        } else {
             looked_at += s->m->totals.records / s->m->buckets + 1;
             /* What is left of the bucket is due again at once. */
             if (!expire_bucket(s, bucket, now_ms, &deleted))

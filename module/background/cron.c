@@ -84,6 +84,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     feed_check(ctx);
     rates_tick();
     due_rest();
+    active_expiry_own_step(ctx);
     bool busy = reencode_running() || train_running() || evict_near();
     int wait_ms = much_expires ? EXPIRE_MS : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, reencode_awaited() || full ? HURRIED_MS : wait_ms);

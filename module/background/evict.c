@@ -11,7 +11,9 @@
 #include "server/role.h"
 #include "keyspace/map_home.h"
 
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 
 /* Shares of a limit, see evict.h. */
 #define FREE_SLOWLY  0.01
@@ -20,10 +22,15 @@
 /* Nothing was found that may go: how long that is believed. */
 #define EXHAUSTED_MS      10000
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
-/* How late another timer may be, at the most. */
-#define LONG_OVERDUE_MS 10000
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
+/* Bytes that each command frees while ckv.maxmemory is exceeded, and twice what was written since
+ * the last one: the timer does the rest. */
+#define OWN_AT_ONCE 4096
+/* Maps that are passed over before the time is looked at. */
+#define PASSED_AT_ONCE 500
+/* How long a command may look for what expires, if there is hardly any. */
+#define SEARCH_US 2000
 
 /* Bytes that records and other keys take, as far as they give way together. */
 typedef struct balance {
@@ -39,6 +46,8 @@ static struct {
     uint64_t exhausted_written;             /* what had been written by then */
     uint64_t freed_records, freed_others;   /* bytes, lately */
     balance weights;
+    double owed;              /* bytes that the next command is to free for ckv.maxmemory */
+    uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
     size_t reserved;
     bool reservation_kept;
@@ -51,21 +60,36 @@ static size_t kept_for_others(void) {
 
 /* ---- making room ----------------------------------------------------------------------------- */
 
-/* The next bucket from which something may go; false: there is none. */
+static bool nothing_may_go(void) {
+    map_totals all = maps_totals().totals;
+    return all.records == 0 || (evict.how.expiring_only && all.expiring == 0);
+}
+
+static bool give_up(void) {
+    evict.rounds_in_vain = evict.calls_in_vain = 0;
+    evict.exhausted_ms = clock_now_ms();
+    evict.exhausted_written = maxmemory_written();
+    return false;
+}
+
+/* The next bucket from which something may go; false: there is none. *s is NULL if none was found
+ * among many maps: look again. */
 static bool move_hand(keyed_map **s, uint32_t *bucket) {
+    int passed = 0;
+    if (nothing_may_go()) return give_up();
     while (evict.rounds_in_vain <= MAP_EVICT_ROUNDS || evict.calls_in_vain <= MAP_EVICT_CALLS) {
         while (maps_cursor_next(&evict.hand, s, bucket)) {
             bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
             if (some && maps_served(*s)) return true;
+            maps_cursor_pass(&evict.hand);
+            *s = NULL;
+            if (++passed == PASSED_AT_ONCE) return true;
         }
         maps_cursor_start(&evict.hand);
         evict.rounds_in_vain++;
         evict.calls_in_vain++; /* even if there is no bucket */
     }
-    evict.rounds_in_vain = evict.calls_in_vain = 0;
-    evict.exhausted_ms = clock_now_ms();
-    evict.exhausted_written = maxmemory_written();
-    return false;
+    return give_up();
 }
 
 static uint64_t bytes_of(const map *m) {
@@ -77,6 +101,7 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     keyed_map *s;
     uint32_t bucket;
     if (!move_hand(&s, &bucket)) return false;
+    if (!s) return true;
     RedisModule_SelectDb(ctx, s->db);
     evict.how.now_ms = clock_now_ms();
     uint64_t before = bytes_of(s->m);
@@ -95,7 +120,7 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
 static void weigh(void) {
     balance b = {(double)maxmemory_records_used(), 0};
     bool own_limit_is_why = maxmemory_own_excess(FREE_SLOWLY, evict.reserved) > 0;
-    if (maxmemory_now()->server_limit > 0 && !own_limit_is_why)
+    if (maxmemory_now()->wanted_limit > 0 && !own_limit_is_why)
         b.others = others_bytes(ckv.ctx, &evict.how);
     /* Only what was freed lately is to count. */
     evict.freed_records /= 2;
@@ -140,16 +165,31 @@ bool evict_near(void) {
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
     double bytes = maxmemory_excess(FREE_SLOWLY, evict.reserved);
-    if (bytes <= 0 || !may_evict(ctx)) return false;
-    weigh();
-    make_room(ctx, bytes, deadline_us, true);
-    return true;
+    bool full = bytes > 0 && may_evict(ctx);
+    if (full) {
+        weigh();
+        make_room(ctx, bytes, deadline_us, true);
+    }
+    maxmemory_step_down(full);
+    return full;
+}
+
+/* Bytes that the next command needs. To the server its limit is one at once; ours may be exceeded
+ * for a moment, and was by more than a command can make up for if it has just been lowered. */
+static double needed_at_once(void) {
+    double server = maxmemory_server_excess(FREE_AT_ONCE, kept_for_others());
+    double own = maxmemory_own_excess(FREE_AT_ONCE, kept_for_others());
+    double bytes = fmax(server, fmin(own, evict.owed));
+    return bytes < AT_ONCE ? bytes : AT_ONCE;
 }
 
 uint64_t evict_now(RedisModuleCtx *ctx) {
-    double bytes = maxmemory_excess(FREE_AT_ONCE, kept_for_others());
     if (!may_evict(ctx)) return 0;
-    return make_room(ctx, bytes < AT_ONCE ? bytes : AT_ONCE, 0, !evict.others_by_timer_only);
+    uint64_t before = evict.freed_records + evict.freed_others;
+    uint64_t deadline_us = evict.how.expiring_only ? clock_monotonic_us() + SEARCH_US : 0;
+    uint64_t evicted = make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
+    evict.owed -= (double)(evict.freed_records + evict.freed_others - before);
+    return evicted;
 }
 
 /* ---- reservations ---------------------------------------------------------------------------- */
@@ -180,7 +220,9 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     (void)command;
     maxmemory_decide();
     if (!maxmemory_now()->evicts) return;
-    while (maxmemory_excess(FREE_AT_ONCE, kept_for_others()) > 0 && may_evict(ckv.ctx)) {
+    evict.owed = OWN_AT_ONCE + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
+    evict.written_by_then = maxmemory_written();
+    while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
         if (!call_evict()) return;
@@ -189,8 +231,8 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static void configure(RedisModuleCtx *ctx) {
-    maxmemory_configure(ctx);
+static void configure(RedisModuleCtx *ctx, bool server_limit) {
+    maxmemory_configure(ctx, server_limit);
     const maxmemory_settings *now = maxmemory_now();
     evict.how.order = now->order;
     evict.how.expiring_only = now->expiring_only;
@@ -199,34 +241,24 @@ static void configure(RedisModuleCtx *ctx) {
     filter_set(ctx, FILTER_MAKE_ROOM, now->limited ? before_command : NULL);
 }
 
-static bool about_memory(const RedisModuleConfigChange *change) {
-    for (uint32_t i = 0; i < change->num_changes; i++)
-        if (strstr(change->config_names[i], "maxmemory")) return true;
+/* Whether the names of settings that have changed contain a text, or one is that text. */
+static bool is_about(const RedisModuleConfigChange *change, const char *text, bool exactly) {
+    for (uint32_t i = 0; i < change->num_changes; i++) {
+        const char *name = change->config_names[i];
+        if (exactly ? !strcasecmp(name, text) : strstr(name, text) != NULL) return true;
+    }
     return false;
-}
-
-static void make_all_room(RedisModuleCtx *ctx, void *unused) {
-    (void)unused;
-    if (maxmemory_now()->limited && may_evict(ctx))
-        make_room(ctx, maxmemory_excess(FREE_SLOWLY, 0), 0, true);
 }
 
 /* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
  * no record may go while it is written. What is replicated within CONFIG SET would make that a
- * write, to be replicated itself. So room is made by a timer, which must come before the one that
- * the server has just set to make room itself: that would take maps. Of those that are due the
- * server begins with what it was told last; but all timers of modules are one to it, told when a
- * timer is due before all others. Ours has been due for longer than any other. */
+ * write, to be replicated itself: room is made by the timer. The server has just set a timer of its
+ * own to make room, which would take maps: it must find enough. */
 static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)sub;
-    if (!about_memory(data)) return;
-    configure(ctx);
-    if (!maxmemory_now()->limited || !may_evict(ctx) || maxmemory_excess(FREE_SLOWLY, 0) <= 0)
-        return;
-    /* Not before the machine was started, where the server's clock begins. */
-    uint64_t up_ms = clock_monotonic_us() / 1000;
-    mstime_t overdue_ms = up_ms < LONG_OVERDUE_MS ? (mstime_t)up_ms : LONG_OVERDUE_MS;
-    RedisModule_CreateTimer(ctx, -overdue_ms, make_all_room, NULL);
+    if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
+    configure(ctx, is_about(data, "maxmemory", true));
+    if (maxmemory_excess(FREE_SLOWLY, 0) > 0 && may_evict(ctx)) maxmemory_hold();
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
@@ -240,5 +272,5 @@ void evict_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&evict.hand);
     evict_modules_changed(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
-    configure(ctx);
+    configure(ctx, true);
 }

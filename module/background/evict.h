@@ -5,7 +5,8 @@
  * Each of the two limits (keyspace/maxmemory.h) is kept at two places:
  *
  *      limit - 1%      between commands, in slices: where memory stays while all is well
- *      limit - 0.05%   before each command, at once: the server looks next, and finds enough
+ *      limit - 0.05%   before each command, at once: the server looks next, and finds enough. Of
+ *                      ckv.maxmemory, nobody's else: as much as was written, and a little more
  *
  * and 16 KB less in both places, which is most of it where the limit is small.
  *

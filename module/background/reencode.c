@@ -34,16 +34,10 @@ static void finish(void) {
     waiting_answer(&pass.clients, NULL);
 }
 
-/* True: the bucket is done with. */
+/* True: the bucket is done with. If memory runs out or a record is damaged, the codec of what is
+ * left stays in use. */
 static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks) {
-    switch (map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old)) {
-    case MAP_MORE:
-        return false;
-    case MAP_FAILED: /* the codec of what is left stays in use */
-    case MAP_DONE:
-        break;
-    }
-    return true;
+    return map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old) != MAP_MORE;
 }
 
 /* Whether maps have come back since the last pass, while it had to leave some old codec in use. */

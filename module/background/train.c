@@ -26,6 +26,10 @@
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
 #define CODEC_SHARE(n)  ((n) / 33)
+/* And of ckv.maxmemory, which it would fill otherwise when that is lowered. */
+#define CODEC_LIMIT_SHARE(n) ((n) / 8)
+/* A codec is given up that takes more than it may by so many times. */
+#define OUTSIZED 2
 /* Of a core, for the thread that learns while no client waits for it, and something is known
  * already: see core/pace.h. */
 #define TRAINING_PERCENT 33
@@ -183,6 +187,25 @@ static void sample_bucket(keyed_map *s, uint32_t bucket) {
     }
 }
 
+/* Bytes that a codec for so much raw data may take. */
+static size_t allowance(uint64_t raw) {
+    uint64_t limit = (uint64_t)ckv.config.maxmemory, bytes = CODEC_SHARE(raw);
+    if (limit > 0 && bytes > CODEC_LIMIT_SHARE(limit)) bytes = CODEC_LIMIT_SHARE(limit);
+    if (bytes < CODEC_BYTES_MIN) bytes = CODEC_BYTES_MIN;
+    if (bytes > (uint64_t)ckv.config.dictionary_size) bytes = (uint64_t)ckv.config.dictionary_size;
+    return bytes;
+}
+
+/* Whether the current codec is one for much more data, or for a much higher limit. */
+static bool outsized(uint64_t raw) {
+    const codec *c = codecs_current(&ckv.shared.codecs);
+    uint64_t limit = (uint64_t)ckv.config.maxmemory, least = CODEC_BYTES_MIN;
+    uint64_t by_data = CODEC_SHARE(raw) > least ? CODEC_SHARE(raw) : least;
+    uint64_t by_limit = CODEC_LIMIT_SHARE(limit) > least ? CODEC_LIMIT_SHARE(limit) : least;
+    return (c->bytes > OUTSIZED * by_data && c->data_bytes > GROWN * raw) ||
+           (limit > 0 && c->bytes > OUTSIZED * by_limit);
+}
+
 static void start_sampling(void) {
     map_group sum = maps_totals();
     uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
@@ -195,10 +218,7 @@ static void start_sampling(void) {
     if (some > sum.totals.value_bytes) some = sum.totals.value_bytes;
     job.chance = codec_sample_chance(some, 2 * SAMPLE_MAX);
     job.level = (int)ckv.config.compression_level;
-    job.max_bytes = CODEC_SHARE(raw);
-    if (job.max_bytes < CODEC_BYTES_MIN) job.max_bytes = CODEC_BYTES_MIN;
-    if (job.max_bytes > (size_t)ckv.config.dictionary_size)
-        job.max_bytes = (size_t)ckv.config.dictionary_size;
+    job.max_bytes = allowance(raw);
     maps_cursor_start(&job.cursor);
 }
 
@@ -311,10 +331,23 @@ static bool quiet(void) {
     return now_us - last_write.at_us >= QUIET_US;
 }
 
+static uint64_t raw_bytes(void) {
+    map_totals all = maps_totals().totals;
+    return all.key_bytes + all.value_bytes;
+}
+
+/* So little is left that it takes less room without a codec. */
+static bool give_up(void) {
+    if (raw_bytes() >= CODEC_BYTES_MIN || !outsized(raw_bytes())) return false;
+    codecs_use(&ckv.shared.codecs, CODEC_RAW);
+    ckv_log("notice", "hardly any data is left: dictionaries are given up");
+    return true;
+}
+
 static bool due(void) {
-    map_group sum = maps_totals();
-    uint64_t raw = sum.totals.key_bytes + sum.totals.value_bytes;
+    uint64_t raw = raw_bytes();
     bool at_rest = quiet();
+    if (outsized(raw)) return true;
     if (raw < (uint64_t)ckv.config.train_after) return false;
     if (codecs_current_id(&ckv.shared.codecs) == CODEC_RAW) return true;
     const codec *current = codecs_current(&ckv.shared.codecs);
@@ -325,6 +358,7 @@ static bool due(void) {
 bool train_step(uint64_t deadline_us) {
     if (atomic_load(&learning)) return atomic_load(&finished) && install();
     if (!job.sampling) {
+        if (!job.later.count && give_up()) return true;
         if (!job.later.count && !due()) return false;
         waiting joined = job.clients;
         job.clients = job.later;

@@ -7,7 +7,9 @@
  *
  * Nothing is learned from the first megabyte of data (ckv.train-after); then again whenever the
  * data has grown fourfold, or by a quarter and nothing is written for a while, and when what is
- * written compresses more than 10% worse than the codec promised when it was learned.
+ * written compresses more than 10% worse than the codec promised when it was learned. A codec that
+ * takes much more than its share of the data, of which most has been deleted, or of ckv.maxmemory,
+ * which has been lowered, is replaced by a smaller one, or by none.
  */
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H

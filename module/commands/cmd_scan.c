@@ -212,15 +212,21 @@ static uint64_t random_number(void) {
     return siphash13(&counter, sizeof counter, ckv.secret);
 }
 
-/* The map that holds record number n of a database, counted in the order of places. */
-static const keyed_map *map_of_record(int db, uint64_t n) {
-    for (uint32_t place = 0; place < ckv.places; place++) {
-        const keyed_map *s = maps_served_at(db, place);
-        if (!s) continue;
-        if (n < s->m->totals.records) return s;
-        n -= s->m->totals.records;
+/* Maps from which one is drawn. */
+#define CANDIDATES 16
+
+/* A map of a database, the likelier the more records it holds. Their keys' hash spreads records
+ * evenly, so that some candidates do for all. NULL: none of them has any. */
+static const keyed_map *random_map(int db) {
+    const keyed_map *drawn = NULL;
+    uint64_t records = 0;
+    for (int i = 0; i < CANDIDATES; i++) {
+        const keyed_map *s = maps_any_at(db, random_number());
+        if (!s || !maps_served(s) || s->m->totals.records == 0) continue;
+        records += s->m->totals.records;
+        if (random_number() % records < s->m->totals.records) drawn = s;
     }
-    return NULL;
+    return drawn;
 }
 
 int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -229,9 +235,8 @@ int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     listing l = {ctx, filter_all(ctx), 0, 1};
     uint64_t records = maps_totals_of(l.filter.db).totals.records;
     for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
-        const keyed_map *s = map_of_record(l.filter.db, random_number() % records);
-        if (!s) break;
-        map_visit_random(s->m, random_number(), list, &l);
+        const keyed_map *s = random_map(l.filter.db);
+        if (s) map_visit_random(s->m, random_number(), list, &l);
     }
     if (l.found == 0) list_all(&l);
     return l.found ? REDISMODULE_OK : RedisModule_ReplyWithNull(ctx);

@@ -29,8 +29,10 @@ void maps_free(keyed_map *s) {
 
 /* The maps of a database, by place, and what those that are served hold. */
 typedef struct db_maps {
-    keyed_map **at; /* NULL: none yet */
-    size_t count;   /* of those that are inert, too */
+    keyed_map **at;     /* NULL: none yet */
+    keyed_map **ranked; /* the same ones and those that they cover, in no order */
+    uint32_t ranks, ranks_max;
+    size_t count; /* of those that are inert, too */
     map_group *served;
 } db_maps;
 
@@ -96,13 +98,23 @@ static void enter_table(keyed_map *s) {
     if (s->place == MAPS_NO_PLACE) return;
     s->covered = d->at[s->place];
     d->at[s->place] = s;
+    if (d->ranks == d->ranks_max) {
+        d->ranks_max += d->ranks_max / 4 + 16;
+        d->ranked = RedisModule_Realloc(d->ranked, d->ranks_max * sizeof(keyed_map *));
+    }
+    s->rank = d->ranks++;
+    d->ranked[s->rank] = s;
 }
 
 /* A key may get a new map before it loses the old one, and lose the new one again: RESTORE with
  * REPLACE, refused after the payload has been read. */
 static void leave_table(keyed_map *s) {
-    table.db[s->db].count--;
+    db_maps *d = &table.db[s->db];
+    d->count--;
     if (s->place == MAPS_NO_PLACE) return;
+    keyed_map *moved = d->ranked[--d->ranks];
+    d->ranked[s->rank] = moved;
+    moved->rank = s->rank;
     keyed_map **at = table_at(s->db, s->place);
     while (*at != s) at = &(*at)->covered;
     *at = s->covered;
@@ -205,6 +217,11 @@ void maps_swap_db(int a, int b) {
     table.db[b] = of_a;
 }
 
+keyed_map *maps_any_at(int db, uint64_t random) {
+    if (db >= table.dbs || table.db[db].ranks == 0) return NULL;
+    return table.db[db].ranked[random % table.db[db].ranks];
+}
+
 int maps_dbs(void) {
     return table.dbs;
 }
@@ -236,6 +253,10 @@ bool maps_cursor_next(maps_cursor *c, keyed_map **s, uint32_t *bucket) {
     *s = c->at;
     *bucket = c->bucket++;
     return true;
+}
+
+void maps_cursor_pass(maps_cursor *c) {
+    if (c->at) c->bucket = c->at->m->buckets;
 }
 
 void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket) {

@@ -29,6 +29,7 @@ typedef struct keyed_map {
     enum { MAP_UNLISTED, MAP_LISTED, MAP_AWAY } state;
     struct keyed_map *previous, *next; /* of those in the same state */
     struct keyed_map *covered; /* that stood in the table before it, and is listed as well */
+    uint32_t rank;             /* among those that stand in the table, in no order */
 } keyed_map;
 
 /* Wraps a map, which it owns from then on; not listed yet. */
@@ -40,6 +41,9 @@ void maps_free(keyed_map *s);
 void maps_list(keyed_map *s, int db, uint32_t place);
 /* The listed map of a place, or NULL; not if it is inert. */
 keyed_map *maps_at(int db, uint32_t place);
+/* A map of those that stand in the table of a database, by a random number, each as likely as any
+ * other. NULL: there is none. */
+keyed_map *maps_any_at(int db, uint64_t random);
 /* Databases that have, or had, a map: all below this number. */
 int maps_dbs(void);
 /* How many maps of a database are listed. */
@@ -80,6 +84,8 @@ void maps_cursor_register(maps_cursor *c);
 void maps_cursor_start(maps_cursor *c);
 /* The next bucket; false at the end. */
 bool maps_cursor_next(maps_cursor *c, keyed_map **s, uint32_t *bucket);
+/* Leaves out the rest of the map that the cursor has come to. */
+void maps_cursor_pass(maps_cursor *c);
 /* Comes by a bucket once more, if the cursor is still at its map. */
 void maps_cursor_again(maps_cursor *c, const keyed_map *s, uint32_t bucket);
 /* Pages of the maps that a cursor has not come by yet, about. */

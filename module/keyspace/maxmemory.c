@@ -6,11 +6,14 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What is kept free is a share of the limit and room for a command, at most so many bytes. */
 #define FREE_MOST   (64.0 * (1 << 20))
 #define FREE_ALWAYS (16.0 * (1 << 10))
+
+#define LEARNED_SHARE(n) ((n) / 2)
 
 static maxmemory_settings settings;
 static uint8_t uses_of_write;
@@ -22,7 +25,9 @@ static uint64_t written;
 uint64_t maxmemory_records_used(void) {
     map_group sum = maps_totals(), unserved = maps_totals_unserved();
     map_group_add(&sum, &unserved);
-    return sum.totals.page_bytes + sum.totals.large_bytes + codecs_bytes(&ckv.shared.codecs);
+    uint64_t learned = codecs_bytes(&ckv.shared.codecs), own = (uint64_t)ckv.config.maxmemory;
+    if (own > 0 && learned > LEARNED_SHARE(own)) learned = LEARNED_SHARE(own);
+    return sum.totals.page_bytes + sum.totals.large_bytes + learned;
 }
 
 void maxmemory_note_written(size_t bytes) {
@@ -43,6 +48,11 @@ static double excess_of(double used, double limit, double free_share, size_t res
     return used + (double)reserved + kept_free - limit;
 }
 
+double maxmemory_server_excess(double free_share, size_t reserved) {
+    double limit = (double)settings.server_limit;
+    return limit > 0 ? excess_of(server_used(), limit, free_share, reserved) : -DBL_MAX;
+}
+
 double maxmemory_own_excess(double free_share, size_t reserved) {
     double own = (double)ckv.config.maxmemory;
     return own > 0 ? excess_of((double)maxmemory_records_used(), own, free_share, reserved)
@@ -50,10 +60,54 @@ double maxmemory_own_excess(double free_share, size_t reserved) {
 }
 
 double maxmemory_excess(double free_share, size_t reserved) {
-    double server = (double)settings.server_limit, own = maxmemory_own_excess(free_share, reserved);
+    double server = (double)settings.wanted_limit, own = maxmemory_own_excess(free_share, reserved);
     if (server == 0) return own;
     return fmax(own, excess_of(server_used(), server, free_share, reserved));
 }
+
+/* ---- a limit that is lowered ----------------------------------------------------------------- */
+
+/* Of what is used: the setting stays so much above it, and goes down in steps of so much. */
+#define STEP 0.01
+
+static bool stepping;
+
+static void set_server_limit(uint64_t bytes) {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
+    stepping = true;
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ckv.ctx, "CONFIG", "ccc", "SET", "maxmemory", text);
+    stepping = false;
+    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR)
+        settings.server_limit = bytes;
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+bool maxmemory_stepping(void) {
+    return stepping;
+}
+
+/* Where the setting may be by what is used. */
+static double held_limit(void) {
+    return fmax((double)settings.wanted_limit, server_used() * (1 + STEP));
+}
+
+void maxmemory_hold(void) {
+    if (settings.wanted_limit > 0 && held_limit() > (double)settings.server_limit)
+        set_server_limit((uint64_t)held_limit());
+}
+
+void maxmemory_step_down(bool room_is_made) {
+    if (settings.server_limit == settings.wanted_limit) return;
+    double limit = held_limit();
+    if (!room_is_made || limit <= (double)settings.wanted_limit)
+        set_server_limit(settings.wanted_limit);
+    else if (limit < (double)settings.server_limit * (1 - STEP))
+        set_server_limit((uint64_t)limit);
+}
+
+/* ---- refusing -------------------------------------------------------------------------------- */
 
 void maxmemory_decide(void) {
     double own = (double)ckv.config.maxmemory;
@@ -90,15 +144,16 @@ static void set_policy(const char *policy) {
     uses_of_write = ends_with(policy, "-lfu") ? 0 : 1;
 }
 
-void maxmemory_configure(RedisModuleCtx *ctx) {
+void maxmemory_configure(RedisModuleCtx *ctx, bool server_limit) {
     RedisModuleServerInfoData *memory = RedisModule_GetServerInfo(ctx, "memory");
     int error;
     settings.server_limit = RedisModule_ServerInfoGetFieldUnsigned(memory, "maxmemory", &error);
+    if (server_limit) settings.wanted_limit = settings.server_limit;
     const char *policy = RedisModule_ServerInfoGetFieldC(memory, "maxmemory_policy");
     set_policy(policy ? policy : "noeviction");
     RedisModule_FreeServerInfo(ctx, memory);
 
-    settings.limited = settings.server_limit > 0 || ckv.config.maxmemory > 0;
+    settings.limited = settings.wanted_limit > 0 || ckv.config.maxmemory > 0;
     ckv.shared.count_uses =
         settings.limited && settings.evicts && settings.order == MAP_EVICT_LEAST_USED;
     refuses = false;

@@ -13,15 +13,17 @@
 
 /* What the settings say. */
 typedef struct maxmemory_settings {
-    uint64_t server_limit; /* bytes; 0: none. The other one is ckv.config.maxmemory */
+    uint64_t wanted_limit; /* the server's, bytes; 0: none. The other is ckv.config.maxmemory */
+    uint64_t server_limit; /* as it is now: more, on its way down; see maxmemory_step_down() */
     bool limited;          /* there is one of the two */
     bool evicts;           /* the policy is other than noeviction */
     bool expiring_only;    /* it is volatile-* */
     map_evict_order order;
 } maxmemory_settings;
 
-/* Reads the settings: at the start, and when one of them has changed. */
-void maxmemory_configure(RedisModuleCtx *ctx);
+/* Reads the settings: at the start, and when one of them has changed; the server's limit only if it
+ * is one of these. */
+void maxmemory_configure(RedisModuleCtx *ctx, bool server_limit);
 const maxmemory_settings *maxmemory_now(void);
 
 /* Bytes to free so that a share of each limit stays free beside what is reserved: of the limit that
@@ -29,8 +31,19 @@ const maxmemory_settings *maxmemory_now(void);
 double maxmemory_excess(double free_share, size_t reserved);
 /* The same of ckv.maxmemory alone. */
 double maxmemory_own_excess(double free_share, size_t reserved);
+/* The same of the server's limit as it is now. */
+double maxmemory_server_excess(double free_share, size_t reserved);
 
-/* Bytes that the records and what was learned of them take. */
+/* When the user lowers the server's limit, the server would at once evict what is too much, map by
+ * map, or we would at once evict all of it, record by record. So the setting is held a little above
+ * what is used, and goes down to where it is wanted as room is made, or at once if none is. */
+void maxmemory_hold(void);
+void maxmemory_step_down(bool room_is_made);
+/* Whether a setting changes because of that. */
+bool maxmemory_stepping(void);
+
+/* Bytes that the records and what was learned of them take: of the latter at most half of
+ * ckv.maxmemory, because what takes more is about to be replaced (background/train.c). */
 uint64_t maxmemory_records_used(void);
 
 /* Whether what a command stores must be refused: ckv.maxmemory is reached and nothing may go. It is

@@ -4,6 +4,7 @@
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
+#include "keyspace/own_records.h"
 #include "keyspace/replicate.h"
 #include "server/quiet.h"
 #include "server/reply.h"
@@ -79,6 +80,13 @@ static map *map_for_writing(record *r) {
     return r->in->m;
 }
 
+/* Who has to do with the expiry that a record has been given. */
+static void note_expiry(const record *r, uint16_t code) {
+    if (code == EXPIRY_NONE) return;
+    due_note(r->db, r->name, expiry_ms(code, expiry_ticks(r->now_ms)), r->now_ms);
+    own_records_note(r->ctx, r->db, r->key.key, r->key.len);
+}
+
 static bool put_code(record *r, const codec_value *value, uint16_t code) {
     if (maxmemory_refuses() && !role_repeats(r->ctx)) {
         RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
@@ -91,7 +99,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code) {
     if (!m || !map_put(m, &r->key, pos, value, code, expiry_ticks(r->now_ms)))
         return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
-    due_note(r->db, r->name, expiry_ms(code, expiry_ticks(r->now_ms)), r->now_ms);
+    note_expiry(r, code);
     if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
@@ -124,7 +132,7 @@ static bool set_expiry(record *r, int64_t at_ms) {
     uint64_t now_ticks = expiry_ticks(r->now_ms);
     if (!map_set_expiry(r->in->m, &r->key, &r->pos, code, now_ticks)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
-    due_note(r->db, r->name, expiry_ms(code, now_ticks), r->now_ms);
+    note_expiry(r, code);
     return true;
 }
 
@@ -147,12 +155,16 @@ bool record_persist(record *r) {
     return true;
 }
 
-void record_delete(record *r) {
+static void delete_for(RedisModuleCtx *by, record *r) {
     map_delete(r->in->m, &r->key, &r->pos, expiry_ticks(r->now_ms));
     r->there = r->found = false;
-    quiet_signal_modified(r->ctx, r->name);
+    quiet_signal_modified(by, r->name);
     map_home_drop_if_empty(r->ctx, r->in);
     r->in = maps_at(r->db, r->place);
+}
+
+void record_delete(record *r) {
+    delete_for(r->ctx, r);
 }
 
 void record_delete_by_command(record *r) {
@@ -162,7 +174,9 @@ void record_delete_by_command(record *r) {
 }
 
 void record_expired(record *r) {
-    record_delete(r);
+    /* No client's doing: one that tracks all but its own changes is told as well. */
+    RedisModule_SelectDb(ckv.ctx, r->db);
+    delete_for(ckv.ctx, r);
     ckv.stats.expired++;
     replicate_delete(r->ctx, &r->name, 1);
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");

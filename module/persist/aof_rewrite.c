@@ -15,7 +15,7 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
     size_t len;
     const uint8_t *value = map_value(w->m, pos, &len);
     int64_t at_ms = map_expiry_told_ms(pos); /* read again, it becomes the same */
-    if (!value) return true; /* damaged beyond reading: there is nothing to write */
+    if (!value) return true;                 /* damaged beyond reading: there is nothing to write */
     /* Under a prefix, what a server without the module would have written. */
     bool plain = prefixes_match((const char *)key, key_len) != PREFIX_NONE;
     const char *command = plain ? "SET" : "CSET";

@@ -1,6 +1,8 @@
 /* serve.c: what becomes of a command. See serve.h. */
 #include "transparent/serve.h"
 
+#include "background/active_expiry.h"
+
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/prefixes.h"
@@ -209,6 +211,8 @@ static void filter(filtered *f) {
         break;
     case COMMAND_DEBUG:
         leave_range(f, argc, 2, -1, 1);
+        if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
+            active_expiry_enable(!arg_is(arg(f, 2), "0"));
         break;
     case COMMAND_MULTI:
         queued_begin();

@@ -18,7 +18,8 @@ static bool read_pattern(const RedisModuleString *text, pattern *p) {
     const char *at = RedisModule_StringPtrLen(text, &len), *star = memchr(at, '*', len);
     if (!star) return false;
     *p = (pattern){at, star + 1, (size_t)(star - at), len - (size_t)(star - at) - 1};
-    return !memmem(p->behind, p->behind_len, "->", 2);
+    const char *arrow = memmem(p->behind, p->behind_len, "->", 2);
+    return !arrow || arrow + 2 == p->behind + p->behind_len;
 }
 
 /* The elements of what is sorted, in the selected database. NULL: there is nothing. */

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import assert_stored, info, load, map_keys, texts, wait_for
+from helpers import assert_stored, info, load, map_keys, reply, texts, wait_for
 
 
 def learn(r):
@@ -70,3 +70,46 @@ def test_dictionaries_go_with_the_last_map_that_needs_them(own_server, asynchron
         assert info(r)["dictionaries"] == 2
         r.execute_command("UNLINK" if asynchronous else "DEL", *(b"aside:" + name for name in names))
         wait_for(lambda: info(r)["dictionaries"] == 1)
+
+
+def fill(r, count=150_000):
+    """So much data that its dictionary is of several hundred KB."""
+    stored = load(r, texts(count))
+    learn(r)
+    assert info(r)["dictionary_bytes"] > 150_000
+    return stored
+
+
+def test_a_dictionary_of_deleted_data_does_not_lock_the_store(own_server):
+    """With a limit below its size, nothing but the dictionary could go."""
+    with own_server({"ckv.maps": 16}).client() as r:
+        stored = fill(r)
+        keys = list(stored)
+        for start in range(0, len(keys) - 1000, 1000):
+            r.execute_command("CDEL", *keys[start:start + 1000])
+        r.config_set("ckv.maxmemory", info(r)["dictionary_bytes"] * 9 // 10)
+        wait_for(lambda: reply(r, "CSET", "new", "value") == b"OK")
+        wait_for(lambda: info(r)["dictionary_bytes"] < 100_000)
+        assert_stored(r, {k: stored[k] for k in keys[len(keys) // 1000 * 1000:]})
+
+
+def test_a_dictionary_shrinks_with_its_data(own_server):
+    with own_server({"ckv.maps": 16}).client() as r:
+        stored = fill(r)
+        keys = list(stored)
+        for start in range(10, len(keys), 1000):
+            r.execute_command("CDEL", *keys[start:start + 1000])
+        wait_for(lambda: 0 <= info(r)["dictionary_bytes"] <= 128 << 10)
+        assert_stored(r, {k: stored[k] for k in keys[:10]})
+
+
+def test_a_dictionary_of_hardly_any_data_is_given_up(own_server):
+    with own_server({"ckv.maps": 16}).client() as r:
+        stored = fill(r)
+        keys = list(stored)
+        pipe = r.pipeline(transaction=False)  # all at once: no training in between
+        for start in range(10, len(keys), 1000):
+            pipe.execute_command("CDEL", *keys[start:start + 1000])
+        pipe.execute()
+        wait_for(lambda: info(r)["dictionaries"] == 0)
+        assert_stored(r, {k: stored[k] for k in keys[:10]})

@@ -359,3 +359,20 @@ def test_time_stands_still_in_a_script(r, prefix):
     assert r.execute_command("EVAL", script, 0, prefix) == [b"v", b"v"]
     time.sleep(0.002)
     assert r.execute_command("EVAL", script, 0, prefix) == [b"false", b"false"]
+
+
+@pytest.mark.parametrize("prefix", [b"C", b""])
+def test_tracking_without_ones_own_changes_tells_of_expiry(shared, prefix):
+    """That a record has expired is nobody's change, also if its own client meets it."""
+    with shared.client(protocol=3) as c:
+        pushed = []
+        c.connection.connect()
+        c.connection._parser.set_invalidation_push_handler(lambda message: pushed.append(message[1]))
+        c.execute_command("CLIENT", "TRACKING", "on", "BCAST", "NOLOOP")
+        for i in range(10):
+            for command in [(prefix + b"SET", f"k:{i}", "v", "PX", 5), ("DEBUG", "SLEEP", "0.01"), (prefix + b"GET", f"k:{i}")]:
+                answer = c.execute_command(*command)
+            assert answer is None
+        for _ in range(3):
+            c.execute_command("PING")
+        assert sorted(key for keys in pushed for key in keys) == [b"k:%d" % i for i in range(10)]

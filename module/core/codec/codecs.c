@@ -14,6 +14,10 @@
 #define DRIFT_WRITTEN  (8u << 20)
 #define DRIFT_SHARE(n) ((n) / 4)
 
+/* Of zstd: a long value that is moved comes from a file of a server that gave such values its
+ * dictionary, and nobody is to wait long for it: half as long as for level 3. */
+#define LONG_MOVED_LEVEL 1
+
 static codec raw_codec;
 
 void codecs_init(codecs *all, const mem *m, int zstd_level) {
@@ -98,7 +102,8 @@ bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, siz
 
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out) {
-    return codec_encode_value(codecs_current(all), w, &w->moved, all->zstd_level, value, n, out);
+    int level = n > CODEC_PHRASE_MAX ? LONG_MOVED_LEVEL : all->zstd_level;
+    return codec_encode_value(codecs_current(all), w, &w->moved, level, value, n, out);
 }
 
 void codecs_note_written(codecs *all, const codec_value *value) {

@@ -118,12 +118,14 @@ static uint32_t buddy(uint32_t index) {
     return index - (1u << (31 - __builtin_clz(index)));
 }
 
-static void split(map *m, uint64_t now_ticks) {
-    uint32_t added = m->buckets;
-    if (!map_add_bucket(m)) return;
-    uint32_t from = buddy(added);
-    pouring to = {.m = m, .index = {from, added}, .buckets = m->buckets, .now_ticks = now_ticks};
-    if (!rebuild(&to, from, from)) map_drop_bucket(m);
+bool map_split(map *m, uint64_t now_ticks, mem_retired *old) {
+    uint32_t added = m->buckets, from = buddy(added);
+    if (!map_add_bucket(m)) return false;
+    pouring to = {
+        .m = m, .index = {from, added}, .buckets = m->buckets, .now_ticks = now_ticks, .old = old};
+    if (rebuild(&to, from, from)) return true;
+    map_drop_bucket(m);
+    return false;
 }
 
 bool map_all_current(const map *m, uint32_t index) {
@@ -147,6 +149,10 @@ bool map_merge(map *m, uint64_t now_ticks, mem_retired *old) {
  * a bucket does not hold too many of them. */
 static uint64_t weight(const map *m) {
     return m->totals.page_bytes + m->totals.large * MAP_LARGE_BYTES;
+}
+
+bool map_is_crowded(const map *m) {
+    return weight(m) > (uint64_t)m->buckets * MAP_BUCKET_BYTES;
 }
 
 bool map_is_sparse(const map *m) {
@@ -175,8 +181,8 @@ void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired 
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     uint64_t wanted = (uint64_t)m->buckets * MAP_BUCKET_BYTES;
-    if (weight(m) > wanted)
-        split(m, now_ticks);
+    if (map_is_crowded(m))
+        map_split(m, now_ticks, NULL);
     else if (m->buckets > 1 && weight(m) < MERGE_SHARE(wanted))
         map_merge(m, now_ticks, NULL);
     else

@@ -4,6 +4,7 @@
 #include "map/map_inside.h"
 
 #define MERGES_AT_A_TIME 2
+#define SPLITS_AT_A_TIME 2
 
 typedef struct reencoding {
     map *m;
@@ -137,6 +138,15 @@ static map_step merge(reencoding *r) {
     return MAP_DONE;
 }
 
+/* Large records may have come into pages. */
+static map_step split(const reencoding *r) {
+    for (int i = 0; map_is_crowded(r->m); i++) {
+        if (i == SPLITS_AT_A_TIME) return MAP_MORE;
+        if (!map_split(r->m, r->now_ticks, r->old)) break;
+    }
+    return MAP_DONE;
+}
+
 map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t work,
                       mem_retired *old) {
     map_size before = map_size_now(m);
@@ -144,6 +154,7 @@ map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t 
         .m = m, .bucket = bucket_index, .now_ticks = now_ticks, .work = work, .old = old};
     map_step step = reencode_bucket(&r);
     if (step == MAP_DONE) step = merge(&r);
+    if (step == MAP_DONE) step = split(&r);
     map_tell_group(m, &before);
     return step;
 }

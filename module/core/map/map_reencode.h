@@ -20,10 +20,10 @@ typedef enum map_step {
 /* What a record is counted as beside the bytes of its value. */
 #define MAP_RECORD_WORK 128
 
-/* Brings one bucket to the current codec, and merges others if the map has got smaller by what was
- * brought: the number of buckets may go down, and `bucket_index` with it. Stops before it has
- * worked on more than `work` bytes, unless one record is more. The pages that they were go to
- * `old`, for the caller to free (NULL: they are freed at once). */
+/* Brings one bucket to the current codec, and merges or splits others if the map has got smaller or
+ * larger by what was brought: the number of buckets may go down, and `bucket_index` with it. Stops
+ * before it has worked on more than `work` bytes, unless one record is more. The pages that they
+ * were go to `old`, for the caller to free (NULL: they are freed at once). */
 map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t work,
                       mem_retired *old);
 

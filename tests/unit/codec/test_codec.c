@@ -5,6 +5,7 @@
 #include "../test.h"
 
 #include <string.h>
+#include <zstd.h>
 
 #define RECORDS 6000
 
@@ -115,6 +116,45 @@ static void sampling(void) {
     }
 }
 
+static bool same_value(const codec *c, codec_workspace *w, const codec_value *encoded,
+                       const void *value, size_t n) {
+    size_t len;
+    const uint8_t *back = codec_decode_value(c, w, encoded->bytes, encoded->len, &len);
+    return back && len == n && !memcmp(back, value, n);
+}
+
+/* Long values are read by any codec, those of an earlier version once they have been moved. */
+static void long_values(codecs *all, codec_workspace *w, codec *c) {
+    static uint8_t text[CODEC_ZSTD_MAX + 2], frame[2 * CODEC_ZSTD_MAX];
+    codec_value encoded;
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (uint8_t)values[i / 60 % RECORDS][i % 60];
+    c->zstd_dict = malloc(c->zstd_dict_len = 20000);
+    memcpy(c->zstd_dict, values, 20000);
+    CHECK(codec_use_zstd_dict(&mem_libc, c, 3));
+    codecs_use(all, (uint8_t)codecs_add(all, c));
+    CHECK(!codec_is_common("", 0));
+    for (size_t n = CODEC_PHRASE_MAX - 1; n < sizeof text; n = n < 70000 ? n + 1 : n + 170001) {
+        CHECK(codecs_encode(all, w, text, n, &encoded));
+        CHECK(codec_is_common(encoded.bytes, encoded.len) == (n > CODEC_PHRASE_MAX));
+        if (n > CODEC_PHRASE_MAX)
+            CHECK(same_value(codecs_get(all, CODEC_RAW), w, &encoded, text, n));
+        if (n == CODEC_PHRASE_MAX + 20) n = 69999;
+    }
+    size_t n = CODEC_ZSTD_MAX;
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    size_t len = ZSTD_compress_usingCDict(context, frame, sizeof frame, text, n, c->zstd_write);
+    ZSTD_freeCCtx(context);
+    CHECK(!ZSTD_isError(len));
+    uint8_t *old = frame + 2; /* its prefix in place of the magic */
+    old[0] = 0xfe;
+    old[1] = 1;
+    encoded = (codec_value){old, len - 2, n};
+    CHECK(!codec_is_common(old, len - 2) && same_value(c, w, &encoded, text, n));
+    CHECK(codecs_encode_moved(all, w, text, n, &encoded) && encoded.len < n / 4);
+    CHECK(codec_is_common(encoded.bytes, encoded.len));
+    CHECK(same_value(codecs_get(all, CODEC_RAW), w, &encoded, text, n));
+}
+
 int main(void) {
     sampling();
     codecs all;
@@ -140,6 +180,7 @@ int main(void) {
     all_round_trips(&all, &w, (uint8_t)codecs_add(&all, again));
     nonsense(codecs_get(&all, 1), &w);
     flipped_bits(&all, &w, 1);
+    long_values(&all, &w, codec_train(&mem_libc, &s, 64 << 10, 3));
     codecs_free(&all);
     workspace_free(&w);
     return test_report("codec");

@@ -1,0 +1,136 @@
+"""Nothing that ckv does between commands holds up a client for long, whatever the records are."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from helpers import WORDS, info, wait_for
+
+# What a slice may take of the server's main thread. The module keeps it under 2 ms; a machine that has more to do
+# than cores charges a thread for some of what others do to its caches.
+SLICE_US = 5000
+
+MB = 1 << 20
+
+
+def prose(size=4 * MB, seed=1):
+    rng = random.Random(seed)
+    return " ".join(rng.choices(WORDS, k=size // 3)).encode()[:size]
+
+
+TEXT = prose()
+
+
+def cut(i, size):
+    start = i * 7919 % (len(TEXT) - size)
+    return TEXT[start : start + size]
+
+
+# What lies in one map, and in few of its buckets: the keys have a stem in common for each hundred.
+LARGE = {
+    "values of 900 KB": (b"doc:%d", 300, lambda i: cut(i, 900_000)),
+    "values of 64 KB": (b"doc:%d", 300, lambda i: cut(i, 64 << 10)),
+    "values that take little room": (b"doc:%d", 1000, lambda i: b"%d" % (i % 10) * 900_000),
+    "values as short as can be": (b"counter:%d", 100_000, lambda i: b"%d" % (i % 10)),
+    "keys of 50 KB": (b"k" * 50_000 + b"%d", 1000, lambda i: b"value"),
+    "texts beside large values": (b"KEY:%d", 20_000, lambda i: cut(i, 200_000 if i % 100 == 0 else 150)),
+}
+
+
+def fill(r, kind, command="CSET", args=()):
+    key, count, value = LARGE[kind]
+    for start in range(0, count, 500):
+        pipe = r.pipeline(transaction=False)
+        for i in range(start, min(start + 500, count)):
+            pipe.execute_command(command, key % (100_000 + i), value(i), *args)
+        pipe.execute()
+
+
+def check(r, kind):
+    key, count, value = LARGE[kind]
+    for i in range(0, count, max(1, count // 200)):
+        assert r.execute_command("CGET", key % (100_000 + i)) == value(i)
+
+
+def longest_slice_us(r):
+    return info(r)["longest_slice_us"]
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_new_dictionaries(own_server, kind):
+    with own_server({"ckv.maps": 1, "ckv.train-after": "1gb"}).client() as r:
+        fill(r, kind)
+        for _ in range(2):
+            assert r.execute_command("CKV", "TRAIN") == b"OK"
+            assert r.execute_command("CKV", "OPTIMIZE") == b"OK"
+        assert info(r)["pages_to_reencode"] == 0 and info(r)["dictionaries"] == 1
+        assert longest_slice_us(r) < SLICE_US
+        check(r, kind)
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_much_expires_at_once(own_server, kind):
+    with own_server({"ckv.maps": 1, "ckv.train-after": "1gb"}).client() as r:
+        fill(r, kind, args=("PXAT", int(time.time() * 1000) + 4000))
+        wait_for(lambda: info(r)["records"] == 0, timeout=60, what="expiry")
+        assert longest_slice_us(r) < SLICE_US
+
+
+def test_eviction(own_server):
+    with own_server({"ckv.maps": 1, "maxmemory": 100 * MB, "maxmemory-policy": "allkeys-lru"}).client() as r:
+        for _ in range(3):
+            fill(r, "values of 900 KB")
+        assert 0 < info(r)["records"] and info(r)["evicted_records"] > 0
+        assert longest_slice_us(r) < SLICE_US
+
+
+class Pings(threading.Thread):
+    """Asks all the time how long a PING takes."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.worst, self.done = server, 0, threading.Event()
+
+    def run(self):
+        with self.server.socket() as s:
+            while not self.done.is_set():
+                began = time.perf_counter()
+                s.sendall(b"PING\r\n")
+                assert s.recv(16) == b"+PONG\r\n"
+                self.worst = max(self.worst, time.perf_counter() - began)
+                time.sleep(0.0005)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.join()
+
+
+def worst_ping(server, work):
+    with Pings(server) as pings:
+        work()
+    return pings.worst
+
+
+@pytest.mark.parametrize("maps, count", [(1024, 200), (1, 300)])
+def test_a_ping_waits_no_longer_than_beside_strings(own_server, maps, count):
+    """Other work on the machine makes a PING wait as well, so the best of some attempts counts."""
+    server = own_server({"ckv.maps": maps, "ckv.train-after": "1gb"})
+
+    def renew():
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+
+    with server.client() as r:
+        key, _, value = LARGE["values of 900 KB"]
+        for i in range(count):
+            r.execute_command("CSET", key % (100_000 + i), value(i))
+            r.execute_command("SET", b"string:%d" % i, value(i))
+        ours = min(worst_ping(server, renew) for _ in range(5))
+        strings = min(worst_ping(server, lambda: time.sleep(0.5)) for _ in range(5))
+        assert ours <= strings + 0.005
