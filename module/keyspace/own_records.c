@@ -60,7 +60,8 @@ void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     int flags = RedisModule_GetContextFlags(ctx);
     writable_replica =
         (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
-    if (!(flags & REDISMODULE_CTX_FLAGS_SLAVE)) forget_all();
+    ckv.shared.follows = flags & REDISMODULE_CTX_FLAGS_SLAVE;
+    if (!ckv.shared.follows) forget_all();
     if (!names || flags & REDISMODULE_CTX_FLAGS_LOADING) return;
     RedisModuleString *list[AT_ONCE];
     size_t count = take_names(list);
