@@ -42,10 +42,25 @@ static bool may_run(RedisModuleUser *user, const char *prefix, const char *name)
     return may;
 }
 
-/* A user with the rules that stand before the first selector, and all keys. */
+/* The next of "rules (selector) (selector)", which are all of a user's; false: there is none. */
+typedef struct part {
+    const char *text, *rest;
+    size_t len, rest_len;
+} part;
+
+static bool next_part(part *p) {
+    if (!p->rest) return false;
+    const char *next = memmem(p->rest, p->rest_len, " (", 2);
+    p->text = p->rest;
+    p->len = next ? (size_t)(next - p->rest) : p->rest_len;
+    if (p->len > 0 && p->text[p->len - 1] == ')') p->len--;
+    p->rest_len -= next ? (size_t)(next - p->rest) + 2 : p->rest_len;
+    p->rest = next ? next + 2 : NULL;
+    return true;
+}
+
+/* A user of one part's rules, for all keys. */
 static RedisModuleUser *user_of(const char *rules, size_t len) {
-    const char *selector = memmem(rules, len, " (", 2);
-    if (selector) len = (size_t)(selector - rules);
     char *text = RedisModule_Alloc(len + sizeof " allkeys allchannels");
     memcpy(text, rules, len);
     memcpy(text + len, " allkeys allchannels", sizeof " allkeys allchannels");
@@ -55,8 +70,11 @@ static RedisModuleUser *user_of(const char *rules, size_t len) {
     return user;
 }
 
+/* What the first part allows is allowed. */
 static void look_at_rules(const char *rules, size_t len) {
-    RedisModuleUser *user = user_of(rules, len);
+    part p = {.rest = rules, .rest_len = len};
+    next_part(&p);
+    RedisModuleUser *user = user_of(p.text, p.len);
     for (int i = 0; i < users.count; i++)
         users.all[i] = users.all[i] && may_run(user, "", users.names[i]) &&
                        may_run(user, CKV_SERVED_PREFIX, users.names[i]);
@@ -134,6 +152,29 @@ static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString 
     return may;
 }
 
+/* Whether it is for the keys that a user may not. */
+static bool denied_keys(RedisModuleUser *user, const char *name) {
+    size_t len;
+    RedisModuleString *rules = RedisModule_GetModuleUserACLString(user);
+    part p = {.rest = RedisModule_StringPtrLen(rules, &len)};
+    bool may = false;
+    for (p.rest_len = len; !may && next_part(&p);) {
+        RedisModuleUser *with_all_keys = user_of(p.text, p.len);
+        may = may_run(with_all_keys, "", name);
+        RedisModule_FreeModuleUser(with_all_keys);
+    }
+    RedisModule_FreeString(NULL, rules);
+    return may;
+}
+
+static void reply_denied_keys(RedisModuleCtx *ctx, RedisModuleUser *user, RedisModuleString *key) {
+    RedisModule_ACLAddLogEntry(ctx, user, key, REDISMODULE_ACL_LOG_KEY);
+    RedisModule_ReplyWithError(ctx, RedisModule_GetServerVersion() >= REDIS_7_2
+                                        ? "NOPERM No permissions to access a key"
+                                        : "NOPERM this user has no permissions to access one of "
+                                          "the keys used as arguments");
+}
+
 static void reply_denied(RedisModuleCtx *ctx, RedisModuleUser *user, const RedisModuleString *who,
                          const char *name) {
     RedisModuleString *object = RedisModule_CreateString(NULL, name, strlen(name));
@@ -154,6 +195,8 @@ bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **a
     bool may = !unknown && user && user_may(user, name, argv, argc);
     if (unknown)
         RedisModule_ReplyWithError(ctx, "NOAUTH Authentication required.");
+    else if (!may && user && argc > 1 && denied_keys(user, name))
+        reply_denied_keys(ctx, user, argv[1]);
     else if (!may)
         reply_denied(ctx, user, who, name);
     if (user) RedisModule_FreeModuleUser(user);

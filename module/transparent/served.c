@@ -116,6 +116,8 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command
     e.flags = flags;
     e.syntax = NULL;
     if (asks) e.function = ask_and_run;
+    /* The keys are asked about together with the command, by the rules of the server's own. */
+    if (asks && e.keys != KEYS_COUNTED) e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;
     return RedisModule_CreateString(NULL, name, strlen(name));
 }

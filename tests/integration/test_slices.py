@@ -86,6 +86,14 @@ def test_eviction(own_server):
         assert longest_slice_us(r) < SLICE_US
 
 
+def test_a_map_of_large_records_is_freed_in_the_background(own_server):
+    with own_server({"ckv.maps": 1}).client() as r:
+        fill(r, "values of 900 KB")
+        assert info(r)["pages"] < 10
+        r.execute_command("UNLINK", "ckv:0")
+        wait_for(lambda: r.info("memory")["lazyfreed_objects"] == 1, what="a lazy free")
+
+
 class Pings(threading.Thread):
     """Asks all the time how long a PING takes."""
 

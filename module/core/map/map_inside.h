@@ -157,7 +157,7 @@ bool map_all_current(const map *m, uint32_t index);
 /* Writes a bucket anew if its pages hold much less than they could. */
 void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old);
 
-/* Whether a bucket is to be split. */
+/* Whether a bucket is to be split while all is encoded anew. */
 bool map_is_crowded(const map *m);
 /* Splits one. False: out of memory or damaged, it is not split. */
 bool map_split(map *m, uint64_t now_ticks, mem_retired *old);

@@ -23,6 +23,8 @@
 #define MERGE_SHARE(bytes) ((bytes)*2 / 5)
 /* The same while all is encoded anew, which mostly takes less room than before. */
 #define SPARSE_SHARE(bytes) ((bytes)*3 / 4)
+/* More than this share, then: some are split. What was merged is not, not even two into one. */
+#define CROWDED_SHARE(bytes) ((bytes)*3 / 2)
 
 typedef struct pouring {
     map *m;
@@ -152,7 +154,7 @@ static uint64_t weight(const map *m) {
 }
 
 bool map_is_crowded(const map *m) {
-    return weight(m) > (uint64_t)m->buckets * MAP_BUCKET_BYTES;
+    return weight(m) > CROWDED_SHARE((uint64_t)m->buckets * MAP_BUCKET_BYTES);
 }
 
 bool map_is_sparse(const map *m) {
@@ -181,7 +183,7 @@ void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired 
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
     uint64_t wanted = (uint64_t)m->buckets * MAP_BUCKET_BYTES;
-    if (map_is_crowded(m))
+    if (weight(m) > wanted)
         map_split(m, now_ticks, NULL);
     else if (m->buckets > 1 && weight(m) < MERGE_SHARE(wanted))
         map_merge(m, now_ticks, NULL);
