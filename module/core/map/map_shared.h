@@ -15,6 +15,8 @@ typedef struct map_shared {
     codecs codecs;
     codec_workspace work;
     bool count_uses; /* new pages have use counts, for map_evict.h */
+    /* Another's clock says what has expired: times that have passed by ours are kept. */
+    bool follows;
 } map_shared;
 
 /* False: out of memory. */
