@@ -6,6 +6,7 @@
 #define MOST_SET  (KEY_SHAPES_BITS / 2)
 #define HASH_SEED 14695981039346656037u /* FNV-1a; who makes keys collide gets look-ups */
 #define HASH_BY   1099511628211u
+#define SPREAD    0x9e3779b97f4a7c15u
 #define MARK      256 /* no byte */
 
 static bool is_digit(uint8_t c) {
@@ -35,7 +36,7 @@ static uint32_t bit_of(const uint8_t *key, size_t len) {
         else
             hash = i > first ? token : mix(hash, key[i++]);
     }
-    return (uint32_t)((hash ^ hash >> 32) * HASH_BY >> 32) % KEY_SHAPES_BITS;
+    return (uint32_t)((hash ^ hash >> 32) * SPREAD >> 48) % KEY_SHAPES_BITS;
 }
 
 /* ---- keeping --------------------------------------------------------------------------------- */
