@@ -3,6 +3,7 @@
 
 #include "keyspace/map_home.h"
 #include "keyspace/places.h"
+#include "keyspace/queued.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -88,6 +89,7 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());
         if (done) {
             RedisModule_DeleteKey(key);
+            queued_record_made(name);
             ckv.stats.moved_in++;
         }
     }
