@@ -222,17 +222,22 @@ static void count_later(int64_t after_ms) {
     count_due = true;
 }
 
+static size_t count_words(const char *text, size_t len, const char *word) {
+    size_t count = 0, word_len = strlen(word);
+    const char *end = text + len;
+    for (; (text = memmem(text, (size_t)(end - text), word, word_len)); text += word_len) count++;
+    return count;
+}
+
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     count_due = false;
     uint64_t began_us = clock_monotonic_us();
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
-    size_t len = 0, open = 0;
+    size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    const char *at = text, *end = text + len;
-    while (at && (at = memmem(at, (size_t)(end - at), " multi=", 7)))
-        open += (at += 7) < end && *at != '-';
-    if (text) queued_counted(open);
+    if (text)
+        queued_counted(count_words(text, len, " multi=") - count_words(text, len, " multi=-1"));
     if (list) RedisModule_FreeCallReply(list);
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
     if (queued_doubted()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
