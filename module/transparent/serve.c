@@ -33,9 +33,7 @@ static bool matches(filtered *f, int i) {
 /* ---- commands that only the server can run --------------------------------------------------- */
 
 /* As a command of its own, which may tell an AOF: what a filter replicates goes nowhere. */
-static void move_out_everywhere(RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
+static void move_out_everywhere(RedisModuleString *key, const char *text, size_t len) {
     if (!move_any_record(text, len)) return;
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
@@ -49,7 +47,7 @@ static void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;
     queued_note(text, len);
-    move_out_everywhere(key);
+    move_out_everywhere(key, text, len);
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -202,8 +200,14 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     if (queued_open()) count_later();
 }
 
+static void move_out_queued(RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    move_out_everywhere(key, text, len);
+}
+
 static void on_exec(void) {
-    queued_each(move_out_everywhere);
+    queued_each(move_out_queued);
     queued_end();
     if (acl_queued) permission_forget();
     acl_queued = queued_open();
