@@ -134,9 +134,12 @@ def test_a_file_of_before_and_records_of_before(own_server):
         r.execute_command("CSET", "a", "x")
         r.config_set("ckv.prefixes", "*")
         assert_is_record(r, "a", b"x")
-        r.execute_command("CSET", "b:1", "x")
-        r.config_set("ckv.prefixes", "")
-        r.flushall()
+        r.set("b:1", "x")
+    server.restart()
+    with server.client() as r:
+        assert_is_record(r, "b:1", b"x")
+    server = own_server()
+    with server.client() as r:
         r.execute_command("CSET", "a", "x")
     server.restart()
     server.config.update(ALL)
