@@ -27,11 +27,12 @@ static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
                 f);
 }
 
-bool move_any_record(const char *key, size_t len) {
+bool move_any_record(const char *key, size_t len, bool expiring) {
     uint32_t place = places_of_key((const uint8_t *)key, len);
     found f;
     for (int db = 0; db < maps_dbs(); db++)
-        if (find(db, place, key, len, &f)) return true;
+        if (find(db, place, key, len, &f) && (!expiring || map_expiry_ms(&f.pos) != EXPIRY_NEVER))
+            return true;
     return false;
 }
 

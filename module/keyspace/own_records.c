@@ -9,12 +9,17 @@
 
 /* Names of four bytes of the database and the key behind it. */
 static RedisModuleDict *names;
-/* Whether this server is a replica that clients may write to: looked up between commands. */
-static bool writable_replica;
+static bool replica; /* whether this server is one: looked up between commands */
 static RedisModuleString *next;
 
+/* The setting may have changed just now. */
+static bool is_writable_replica(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    return (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
+}
+
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
-    if (!writable_replica || role_repeats(ctx)) return;
+    if (!replica || !is_writable_replica(ctx) || role_repeats(ctx)) return;
     if (!names) names = RedisModule_CreateDict(NULL);
     RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&db, sizeof db);
     RedisModule_StringAppendBuffer(NULL, name, (const char *)key, len);

@@ -33,10 +33,10 @@ static bool matches(filtered *f, int i) {
 /* ---- commands that only the server can run --------------------------------------------------- */
 
 /* As a command of its own, which may tell an AOF: what a filter replicates goes nowhere. */
-static void move_out_everywhere(RedisModuleString *key) {
+static void move_out_everywhere(RedisModuleString *key, bool expiring) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len)) return;
+    if (!move_any_record(text, len, expiring)) return;
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CMOVEOUT", "!s", key);
@@ -49,7 +49,18 @@ static void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;
     queued_note(text, len);
-    move_out_everywhere(key);
+    move_out_everywhere(key, false);
+}
+
+/* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
+ * other changes it is told. */
+static void leave_watched(filtered *f, int argc) {
+    for (int i = 1; i < argc; i++)
+        if (matches(f, i)) move_out_everywhere(arg(f, i), true);
+}
+
+static void move_out_queued(RedisModuleString *key) {
+    move_out_everywhere(key, false);
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -183,7 +194,7 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
 }
 
 static void on_exec(void) {
-    queued_each(move_out_everywhere);
+    queued_each(move_out_queued);
     queued_end();
     if (acl_queued) permission_forget();
     acl_queued = queued_open();
@@ -208,6 +219,9 @@ static void filter(filtered *f) {
     case COMMAND_SORT:
         leave_asked(f, argc);
         sort_keys_leave(f, argc, leave_key);
+        break;
+    case COMMAND_WATCH:
+        leave_watched(f, argc);
         break;
     case COMMAND_DEBUG:
         leave_range(f, argc, 2, -1, 1);
