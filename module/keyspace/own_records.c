@@ -9,7 +9,6 @@
 
 /* Names of four bytes of the database and the key behind it. */
 static RedisModuleDict *names;
-static bool replica; /* whether this server is one: looked up between commands */
 static RedisModuleString *next;
 
 /* The setting may have changed just now. */
@@ -19,7 +18,7 @@ static bool is_writable_replica(RedisModuleCtx *ctx) {
 }
 
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
-    if (!replica || !is_writable_replica(ctx) || role_repeats(ctx)) return;
+    if (!ckv.shared.follows || !is_writable_replica(ctx) || role_repeats(ctx)) return;
     if (!names) names = RedisModule_CreateDict(NULL);
     RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&db, sizeof db);
     RedisModule_StringAppendBuffer(NULL, name, (const char *)key, len);
@@ -63,8 +62,6 @@ static bool expire_one(RedisModuleCtx *ctx, RedisModuleString *name, own_records
 
 void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     int flags = RedisModule_GetContextFlags(ctx);
-    writable_replica =
-        (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
     ckv.shared.follows = flags & REDISMODULE_CTX_FLAGS_SLAVE;
     if (!ckv.shared.follows) forget_all();
     if (!names || flags & REDISMODULE_CTX_FLAGS_LOADING) return;
