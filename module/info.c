@@ -3,6 +3,7 @@
 
 #include "background/reencode.h"
 #include "keyspace/maps.h"
+#include "keyspace/prefixes.h"
 #include "background/rates.h"
 #include "background/train.h"
 #include "server/clock.h"
@@ -11,10 +12,11 @@ typedef struct figure {
     const char *name;
     bool fraction;
     long long count;
-    double value; /* if it is a fraction */
+    double value;     /* if it is a fraction */
+    const char *text; /* NULL: it is a number */
 } figure;
 
-#define FIGURES_MAX 32
+#define FIGURES_MAX 48
 
 static double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
@@ -33,6 +35,10 @@ static int gather(figure *f) {
 #define FRACTION(figure_name, figure_value)                                                        \
     f[n++] = (figure) {                                                                            \
         .name = figure_name, .fraction = true, .value = figure_value                               \
+    }
+#define TEXT(figure_name, figure_text)                                                             \
+    f[n++] = (figure) {                                                                            \
+        .name = figure_name, .text = figure_text                                                   \
     }
     COUNT("records", t->records);
     COUNT("records_with_expiry", t->expiring);
@@ -66,6 +72,11 @@ static int gather(figure *f) {
     COUNT("buckets", sum.buckets);
     COUNT("pages", t->pages);
     COUNT("longest_slice_us", ckv.stats.longest_slice_us);
+    TEXT("prefixes", prefixes_text(PREFIX_SERVING));
+    TEXT("prefixes_leaving", prefixes_text(PREFIX_LEAVING));
+    COUNT("moved_in", ckv.stats.moved_in);
+    COUNT("moved_out", ckv.stats.moved_out);
+#undef TEXT
 #undef COUNT
 #undef FRACTION
     return n;
@@ -78,7 +89,9 @@ void info_section(RedisModuleInfoCtx *ctx, int for_crash_report) {
     int n = gather(figures);
     for (int i = 0; i < n; i++) {
         const figure *f = &figures[i];
-        if (f->fraction)
+        if (f->text)
+            RedisModule_InfoAddFieldCString(ctx, f->name, f->text);
+        else if (f->fraction)
             RedisModule_InfoAddFieldDouble(ctx, f->name, f->value);
         else
             RedisModule_InfoAddFieldLongLong(ctx, f->name, f->count);
@@ -92,7 +105,9 @@ int info_reply(RedisModuleCtx *ctx) {
     for (int i = 0; i < n; i++) {
         const figure *f = &figures[i];
         RedisModule_ReplyWithCString(ctx, f->name);
-        if (f->fraction)
+        if (f->text)
+            RedisModule_ReplyWithCString(ctx, f->text);
+        else if (f->fraction)
             RedisModule_ReplyWithDouble(ctx, f->value);
         else
             RedisModule_ReplyWithLongLong(ctx, f->count);

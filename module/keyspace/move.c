@@ -13,6 +13,11 @@ typedef struct found {
     map_pos pos;
 } found;
 
+/* Whether there may be a record of that name, whatever the database. */
+static bool may_be(const char *key, size_t len) {
+    return key_shapes_may_hold(&ckv.shared.shapes, key, len);
+}
+
 static bool find(int db, uint32_t place, const char *key, size_t len, found *f) {
     f->in = maps_at(db, place);
     if (!f->in) return false;
@@ -23,11 +28,12 @@ static bool find(int db, uint32_t place, const char *key, size_t len, found *f) 
 static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    return find(RedisModule_GetSelectedDb(ctx), places_of_key((const uint8_t *)key, len), key, len,
-                f);
+    return may_be(key, len) && find(RedisModule_GetSelectedDb(ctx),
+                                    places_of_key((const uint8_t *)key, len), key, len, f);
 }
 
 bool move_any_record(const char *key, size_t len, bool expiring) {
+    if (!may_be(key, len)) return false;
     uint32_t place = places_of_key((const uint8_t *)key, len);
     found f;
     for (int db = 0; db < maps_dbs(); db++)
@@ -64,6 +70,7 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (at_ms != EXPIRY_NEVER) RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
     RedisModule_CloseKey(key);
     RedisModule_FreeString(NULL, copy);
+    ckv.stats.moved_out++;
     return true;
 }
 
@@ -80,7 +87,10 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
         done =
             to && map_store(to->m, (const uint8_t *)bytes, key_len, (const uint8_t *)value, len,
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());
-        if (done) RedisModule_DeleteKey(key);
+        if (done) {
+            RedisModule_DeleteKey(key);
+            ckv.stats.moved_in++;
+        }
     }
     RedisModule_CloseKey(key);
     return done;

@@ -3,6 +3,7 @@
 
 static RedisModuleDict *keys; /* NULL: none */
 static size_t transactions;
+static bool in_doubt = true; /* one may be open that was not seen to begin, or to end */
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
@@ -18,6 +19,7 @@ static void forget_if_done(void) {
 void queued_begin(void) {
     forget_if_done();
     transactions++;
+    in_doubt = true;
 }
 
 void queued_end(void) {
@@ -28,8 +30,17 @@ bool queued_open(void) {
     return transactions > 0;
 }
 
+bool queued_surely_none(void) {
+    return !in_doubt;
+}
+
+void queued_doubt(void) {
+    in_doubt = true;
+}
+
 void queued_correct(size_t counted) {
     transactions = counted;
+    in_doubt = counted > 0;
     forget_if_done();
 }
 

@@ -21,6 +21,11 @@ void queued_end(void);
 
 /* Whether any is open. */
 bool queued_open(void);
+/* Whether none is: a count has found none, and no client has begun one since. Where any client can
+ * end a transaction that it has not begun, queued_open() may not notice one. */
+bool queued_surely_none(void);
+/* One may have begun where nobody saw it. */
+void queued_doubt(void);
 /* How many there really are, where somebody has counted: a client that is gone has not said so. */
 void queued_correct(size_t transactions);
 

@@ -142,6 +142,18 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     return !any && (strcmp(e->name, "set") || knows_options(f, argc));
 }
 
+/* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
+ * nor held back until a pause of all writes ends. Then the server's own command does the same. */
+static bool is_about_no_record(filtered *f, int first, int last, int step) {
+    if (!queued_surely_none() || RedisModule_AvoidReplicaTraffic()) return false;
+    for (int i = first; i <= last; i += step) {
+        size_t len;
+        const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
+        if (key_shapes_may_hold(&ckv.shared.shapes, key, len)) return false;
+    }
+    return true;
+}
+
 static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_RetainString(NULL, name);
     RedisModule_CommandFilterArgReplace(f, 0, name);
@@ -156,6 +168,8 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
         leave_range(f, argc, first, last, step);
         return;
     }
+    if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
+        return;
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -177,6 +191,12 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused);
 static void count_later(void) {
     if (!count_due) RedisModule_CreateTimer(ckv.ctx, COUNT_EVERY_MS, count_transactions, NULL);
     count_due = true;
+}
+
+/* Some may have begun before the filter was there. */
+static void doubt_transactions(void) {
+    queued_doubt();
+    count_later();
 }
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
@@ -275,9 +295,13 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
 
 static void configure(void) {
     if (prefixes_any()) {
+        key_shapes_keep(&ckv.shared.shapes, !maps_any());
+        if (!filter_has(FILTER_SERVE)) doubt_transactions();
         listen_to_new_keys(ckv.ctx);
         catalogue_read(ckv.ctx);
         permission_forget();
+    } else {
+        key_shapes_stop(&ckv.shared.shapes);
     }
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }

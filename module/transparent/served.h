@@ -31,6 +31,8 @@ int served_register(RedisModuleCtx *ctx);
 /* The number of the server's command of that name, in lower case; SERVED_NONE: it is not served. */
 uint8_t served_find(const char *name);
 served_keys served_keys_of(int served);
+/* Whether it may write a string under a key that has none: which belongs into ckv. */
+bool served_writes_strings(int served);
 
 /* The two names, for the filter to put in place of the server's; owned here. */
 RedisModuleString *served_by_rules(int served);

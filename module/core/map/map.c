@@ -74,6 +74,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     }
     if (r.large) map_count_large(m, r.large);
     count_in(m, k->len, value->raw_len, code);
+    if (!pos) key_shapes_add(&m->shared->shapes, k->key, k->len);
     map_balance(m, index, base);
     map_tell_group(m, &before);
     return true;
