@@ -204,6 +204,17 @@ void record_notify(const record *r, int type, const char *event) {
     notifying = false;
 }
 
+/* Redis 8.2 tells of what SET has written over. */
+#define NOTIFY_OVERWRITTEN (1 << 15)
+#define REDIS_8_2          0x00080200
+
+void record_notify_set(const record *r, bool expires) {
+    if (r->found && RedisModule_GetServerVersion() >= REDIS_8_2)
+        record_notify(r, NOTIFY_OVERWRITTEN, "overwritten");
+    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
+    if (expires) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+}
+
 bool record_notifying(void) {
     return notifying;
 }

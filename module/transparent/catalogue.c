@@ -74,8 +74,7 @@ static bool subcommand_has_keys(RedisModuleCallReply *command) {
     return false;
 }
 
-/* Commands that are not what their keys say: those of a script are read by commands of its own, and
- * WATCH reads none. */
+/* Commands that are not what their keys say: those of a script are read by commands of its own. */
 static bool special_kind(const char *name, catalogue_kind *kind) {
     static const struct {
         const char *name;
@@ -88,7 +87,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
         {"eval", COMMAND_KEYLESS},    {"eval_ro", COMMAND_KEYLESS},
         {"evalsha", COMMAND_KEYLESS}, {"evalsha_ro", COMMAND_KEYLESS},
         {"fcall", COMMAND_KEYLESS},   {"fcall_ro", COMMAND_KEYLESS},
-        {"watch", COMMAND_KEYLESS},
+        {"watch", COMMAND_WATCH},
     };
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;

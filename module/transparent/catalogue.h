@@ -13,7 +13,8 @@ typedef enum catalogue_kind {
     COMMAND_RANGE,   /* the server's alone, with keys from `first` to `last` by `step` */
     COMMAND_ASK,     /* the same; the server must be asked where the keys are */
     COMMAND_SORT,    /* the same, and keys that are made of patterns */
-    COMMAND_DEBUG,   /* any argument may be a key */
+    COMMAND_WATCH,
+    COMMAND_DEBUG, /* any argument may be a key */
     COMMAND_MULTI,
     COMMAND_EXEC,
     COMMAND_DISCARD,

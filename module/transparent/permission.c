@@ -3,12 +3,16 @@
 
 #include "server/acl.h"
 #include "server/reply.h"
+#include "transparent/catalogue.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_USER "default"
 #define REDIS_7_2    0x00070200
+/* Of a command that is only asked about: a subcommand and a key at least. */
+#define LEAST_WORDS 3
+#define MOST_WORDS  8
 
 static struct {
     const char *const *names;
@@ -30,15 +34,24 @@ void permission_forget(void) {
 
 /* ---- the rules of all users ------------------------------------------------------------------ */
 
+/* As many words as the command takes: Redis 8 says no to any other number. */
+static int count_words(const char *name) {
+    const catalogue_entry *e = catalogue_find(name, strlen(name));
+    int arity = e ? e->arity : -1;
+    return arity > 0 ? arity : arity < -LEAST_WORDS ? -arity : LEAST_WORDS;
+}
+
 /* Whether a user of these rules, whatever the keys, may run a command. */
 static bool may_run(RedisModuleUser *user, const char *prefix, const char *name) {
     char text[64];
-    int len = snprintf(text, sizeof text, "%s%s", prefix, name);
-    RedisModuleString *argv[] = {RedisModule_CreateString(NULL, text, (size_t)len),
-                                 RedisModule_CreateString(NULL, "usage", 5),
-                                 RedisModule_CreateString(NULL, "k", 1)};
-    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, 3) == REDISMODULE_OK;
-    for (int i = 0; i < 3; i++) RedisModule_FreeString(NULL, argv[i]);
+    RedisModuleString *argv[MOST_WORDS];
+    int len = snprintf(text, sizeof text, "%s%s", prefix, name), argc = count_words(name);
+    if (argc > MOST_WORDS) return false;
+    argv[0] = RedisModule_CreateString(NULL, text, (size_t)len);
+    for (int i = 1; i < argc; i++)
+        argv[i] = RedisModule_CreateString(NULL, i == 1 ? "usage" : "k", i == 1 ? 5 : 1);
+    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+    for (int i = 0; i < argc; i++) RedisModule_FreeString(NULL, argv[i]);
     return may;
 }
 

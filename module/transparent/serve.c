@@ -71,10 +71,10 @@ static void move_out_in_pause(RedisModuleString *key) {
     }
 }
 
-static void move_out_everywhere(RedisModuleString *key) {
+static void move_out_everywhere(RedisModuleString *key, bool expiring) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len)) return;
+    if (!move_any_record(text, len, expiring)) return;
     if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
         move_out_in_pause(key);
     else
@@ -88,7 +88,18 @@ static void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;
     if (may_be_queued) queued_note(text, len);
-    move_out_everywhere(key);
+    move_out_everywhere(key, false);
+}
+
+/* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
+ * other changes it is told. */
+static void leave_watched(filtered *f, int argc) {
+    for (int i = 1; i < argc; i++)
+        if (matches(f, i)) move_out_everywhere(arg(f, i), true);
+}
+
+static void move_out_queued(RedisModuleString *key) {
+    move_out_everywhere(key, false);
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -255,7 +266,7 @@ static void on_multi(filtered *f) {
 }
 
 static void on_exec(filtered *f) {
-    queued_each_made(move_out_everywhere);
+    queued_each_made(move_out_queued);
     queued_end(sender(f));
     if (acl_queued) permission_forget();
     acl_queued = queued_open(QUEUED_ANYBODY);
@@ -282,6 +293,9 @@ static void filter(filtered *f) {
     case COMMAND_SORT:
         leave_asked(f, argc);
         sort_keys_leave(f, argc, leave_key);
+        break;
+    case COMMAND_WATCH:
+        leave_watched(f, argc);
         break;
     case COMMAND_DEBUG:
         leave_range(f, argc, 2, -1, 1);

@@ -98,6 +98,8 @@ static command_entry entry_of(const served_command *s) {
 
 /* What runs for every ckv+ command. */
 static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    /* Of no other the server wants to know where its keys are, and no command is running then. */
+    if (RedisModule_IsKeysPositionRequest(ctx)) return cmd_cmsetex(ctx, argv, argc);
     const char *name = native_name(ctx);
     int served = served_find(name);
     if (!permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
