@@ -85,10 +85,6 @@ void replicate_gone(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t 
     }
 }
 
-void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    if (!goes_nowhere(ctx)) replicate_removed(ctx, keys, count);
-}
-
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms) {
     if (goes_nowhere(ctx)) return;
     RedisModuleString *args[2] = {key, NULL};
