@@ -31,7 +31,7 @@ static bool is_native(RedisModuleCtx *ctx, RedisModuleString *name) {
     case PREFIX_LEAVING:
         return true;
     case PREFIX_SERVING:
-        return queued_holds(ctx, name) || native_exists(ctx, name);
+        return queued_holds(name) || native_exists(ctx, name);
     }
     return false;
 }

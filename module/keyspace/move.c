@@ -3,7 +3,6 @@
 
 #include "keyspace/map_home.h"
 #include "keyspace/places.h"
-#include "keyspace/queued.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -90,7 +89,6 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());
         if (done) {
             RedisModule_DeleteKey(key);
-            queued_record_made(name);
             ckv.stats.moved_in++;
         }
     }

@@ -4,7 +4,6 @@
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
-#include "keyspace/queued.h"
 #include "keyspace/own_records.h"
 #include "keyspace/replicate.h"
 #include "server/quiet.h"
@@ -109,10 +108,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
     if (!m || !map_put(m, &r->key, pos, value, code, base)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
-    if (!pos) {
-        queued_record_made(r->name);
-        record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
-    }
+    if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
 

@@ -80,14 +80,14 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
         const char *name;
         catalogue_kind kind;
     } specials[] = {
-        {"multi", COMMAND_MULTI},     {"exec", COMMAND_EXEC},
-        {"discard", COMMAND_DISCARD}, {"reset", COMMAND_DISCARD},
-        {"acl", COMMAND_ACL},         {"sort", COMMAND_SORT},
-        {"sort_ro", COMMAND_SORT},    {"debug", COMMAND_DEBUG},
-        {"eval", COMMAND_KEYLESS},    {"eval_ro", COMMAND_KEYLESS},
-        {"evalsha", COMMAND_KEYLESS}, {"evalsha_ro", COMMAND_KEYLESS},
-        {"fcall", COMMAND_KEYLESS},   {"fcall_ro", COMMAND_KEYLESS},
-        {"watch", COMMAND_WATCH},
+        {"multi", COMMAND_MULTI},        {"exec", COMMAND_EXEC},
+        {"discard", COMMAND_DISCARD},    {"reset", COMMAND_DISCARD},
+        {"config", COMMAND_ACL},         {"acl", COMMAND_ACL},
+        {"sort", COMMAND_SORT},          {"sort_ro", COMMAND_SORT},
+        {"debug", COMMAND_DEBUG},        {"eval", COMMAND_KEYLESS},
+        {"eval_ro", COMMAND_KEYLESS},    {"evalsha", COMMAND_KEYLESS},
+        {"evalsha_ro", COMMAND_KEYLESS}, {"fcall", COMMAND_KEYLESS},
+        {"fcall_ro", COMMAND_KEYLESS},   {"watch", COMMAND_WATCH},
     };
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;

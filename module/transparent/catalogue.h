@@ -18,7 +18,7 @@ typedef enum catalogue_kind {
     COMMAND_MULTI,
     COMMAND_EXEC,
     COMMAND_DISCARD,
-    COMMAND_ACL, /* may change what users may */
+    COMMAND_ACL, /* may change what users may; CONFIG as well, by requirepass */
 } catalogue_kind;
 
 #define CATALOGUE_NAME_MAX 31

@@ -98,10 +98,6 @@ static void leave_watched(filtered *f, int argc) {
         if (matches(f, i)) move_out_everywhere(arg(f, i), true);
 }
 
-static void move_out_queued(RedisModuleString *key) {
-    move_out_everywhere(key, false);
-}
-
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
     if (last < 0) last += argc;
     for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(arg(f, i));
@@ -198,8 +194,18 @@ static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
+/* Rules that a transaction changes are changed some time within EXEC: they are known again behind
+ * it. */
+static bool acl_queued, acl_changing;
+
+static void look_at_acl_again(void) {
+    if (!acl_changing) return;
+    permission_forget();
+    acl_changing = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
-    int first, last, step;
+    int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
     bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
@@ -209,6 +215,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     }
     if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
         return;
+    look_at_acl_again();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -219,8 +226,6 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 }
 
 /* ---- the filter ------------------------------------------------------------------------------ */
-
-static bool acl_queued; /* rules will change in a transaction */
 
 /* Transactions that nobody knows of, because Redis 7.0 does not tell a filter who sends a command,
  * or because they began before there was a filter, are counted until there is none. */
@@ -266,9 +271,8 @@ static void on_multi(filtered *f) {
 }
 
 static void on_exec(filtered *f) {
-    queued_each_made(move_out_queued);
     queued_end(sender(f));
-    if (acl_queued) permission_forget();
+    acl_changing |= acl_queued;
     acl_queued = queued_open(QUEUED_ANYBODY);
 }
 
