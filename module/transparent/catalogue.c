@@ -1,8 +1,6 @@
 /* catalogue.c: the server's commands. See catalogue.h. */
 #include "transparent/catalogue.h"
 
-#include "transparent/served.h"
-
 #include <string.h>
 
 #define SLOTS_LOG2 11 /* of the table: a server has some 400 commands, and modules bring more */
@@ -100,7 +98,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
 static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_entry *e) {
     catalogue_kind kind;
     if (special_kind(e->name, &kind)) return kind;
-    if (e->served != SERVED_NONE) return COMMAND_SERVED;
+    if (e->served != CATALOGUE_NOT_SERVED) return COMMAND_SERVED;
     if (has_flag(command, "movablekeys")) return COMMAND_ASK;
     if (e->first > 0) return COMMAND_RANGE;
     return subcommand_has_keys(command) ? COMMAND_ASK : COMMAND_KEYLESS;
@@ -112,7 +110,7 @@ static bool is_ours(const char *name) {
            !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
 }
 
-static void add(RedisModuleCallReply *command) {
+static void add(RedisModuleCallReply *command, catalogue_served *served) {
     size_t len;
     const char *name =
         RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(command, 0), &len);
@@ -123,7 +121,7 @@ static void add(RedisModuleCallReply *command) {
                          .step = (int16_t)number(command, 5)};
     memcpy(e.name, name, len);
     if (is_ours(e.name)) return;
-    e.served = served_find(e.name);
+    e.served = served(e.name);
     e.kind = (uint8_t)kind_of(command, &e);
     if (e.kind == COMMAND_KEYLESS) return;
     catalogue_entry *cell = cell_of(e.name, len);
@@ -131,11 +129,11 @@ static void add(RedisModuleCallReply *command) {
     *cell = e;
 }
 
-void catalogue_read(RedisModuleCtx *ctx) {
+void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served) {
     RedisModuleCallReply *all = RedisModule_Call(ctx, "COMMAND", "");
     memset(table, 0, sizeof table);
     count = 0;
     for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)
-        add(RedisModule_CallReplyArrayElement(all, i));
+        add(RedisModule_CallReplyArrayElement(all, i), served);
     if (all) RedisModule_FreeCallReply(all);
 }

@@ -355,7 +355,7 @@ static void configure(void) {
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
         if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
         listen_to_new_keys(ckv.ctx);
-        catalogue_read(ckv.ctx);
+        catalogue_read(ckv.ctx, served_find);
         permission_forget();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
@@ -364,7 +364,7 @@ static void configure(void) {
 }
 
 void serve_modules_changed(RedisModuleCtx *ctx) {
-    if (prefixes_any()) catalogue_read(ctx);
+    if (prefixes_any()) catalogue_read(ctx, served_find);
 }
 
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

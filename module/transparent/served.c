@@ -157,7 +157,7 @@ int served_register(RedisModuleCtx *ctx) {
 uint8_t served_find(const char *name) {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(table[i].name, name)) return (uint8_t)i;
-    return SERVED_NONE;
+    return CATALOGUE_NOT_SERVED;
 }
 
 served_keys served_keys_of(int served) {
