@@ -2,7 +2,10 @@
 #include "background/active_expiry.h"
 
 #include "core/map/map_expire.h"
+#include "keyspace/due.h"
+#include "keyspace/lookup.h"
 #include "keyspace/maps.h"
+#include "keyspace/own_records.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/role.h"
@@ -19,11 +22,33 @@ static struct {
     bool disabled;
 } pass;
 
+/* The look-up deletes what has expired. */
+static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms) {
+    record r;
+    if (!pass.disabled && role_may_expire(ctx) &&
+        lookup_quietly(ctx, name, now_ms, &r) != LOOKUP_DONE)
+        return;
+}
+
+/* What a replica's own clients have written is its own to delete. */
+static bool expire_own(RedisModuleCtx *ctx, RedisModuleString *name) {
+    record r;
+    if (lookup_quietly(ctx, name, clock_now_ms(), &r) != LOOKUP_DONE || !r.there) return false;
+    if (r.found) return map_expiry_ms(&r.pos) != EXPIRY_NEVER;
+    record_expired(&r);
+    return false;
+}
+
+void active_expiry_own_step(RedisModuleCtx *ctx) {
+    own_records_step(ctx, expire_own);
+}
+
 void active_expiry_enable(bool enabled) {
     pass.disabled = !enabled;
 }
 
 void active_expiry_start(void) {
+    due_start(expire_due);
     maps_cursor_register(&pass.cursor);
 }
 

@@ -14,6 +14,9 @@ void active_expiry_start(void);
 /* DEBUG SET-ACTIVE-EXPIRE. */
 void active_expiry_enable(bool enabled);
 
+/* Deletes what has expired of a replica's own records (keyspace/own_records.h). */
+void active_expiry_own_step(RedisModuleCtx *ctx);
+
 /* Goes on until `deadline_us` (monotonic). True if much is found: come back soon. */
 bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us);
 

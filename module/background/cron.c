@@ -7,6 +7,7 @@
 #include "background/rates.h"
 #include "background/reencode.h"
 #include "background/train.h"
+#include "keyspace/due.h"
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 #include "server/feed.h"
@@ -82,6 +83,8 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();
+    due_rest();
+    active_expiry_own_step(ctx);
     bool busy = reencode_running() || train_running() || evict_near();
     int wait_ms = much_expires ? EXPIRE_MS : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, reencode_awaited() || full ? HURRIED_MS : wait_ms);

@@ -8,6 +8,8 @@
  *      limit - 0.05%   before each command, at once: the server looks next, and finds enough. Of
  *                      ckv.maxmemory, nobody's else: as much as was written, and a little more
  *
+ * and 16 KB less in both places, which is most of it where the limit is small.
+ *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the
  * server, if asked, might take a map.

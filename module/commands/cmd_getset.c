@@ -14,8 +14,7 @@ static bool store(record *r, RedisModuleString *value, int64_t at_ms) {
     const char *bytes = RedisModule_StringPtrLen(value, &len);
     if (!record_put(r, bytes, len, at_ms)) return false;
     replicate_set(r->ctx, r->name, value, at_ms);
-    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
-    if (at_ms != EXPIRY_NEVER) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    record_notify_set(r, at_ms != EXPIRY_NEVER);
     return true;
 }
 

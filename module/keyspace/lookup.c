@@ -1,6 +1,7 @@
 /* lookup.c: from a user's key to its map and record. See lookup.h. */
 #include "keyspace/lookup.h"
 
+#include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
@@ -15,15 +16,17 @@
 static void expire_if_due(record *r) {
     int64_t at_ms = map_expiry_ms(&r->pos);
     r->found = at_ms > r->now_ms || role_repeats(r->ctx);
-    if (!r->found && role_may_expire(r->ctx)) record_expired(r);
+    if (r->found)
+        due_note(r->db, r->name, at_ms, r->now_ms);
+    else if (role_may_expire(r->ctx))
+        record_expired(r);
 }
 
 /* Whether a key without a record is the server's own. */
 static bool is_native(RedisModuleCtx *ctx, RedisModuleString *name) {
-    if (!prefixes_any()) return false;
-    switch (prefixes_match_name(name)) {
+    switch (prefixes_any() ? prefixes_match_name(name) : PREFIX_NONE) {
     case PREFIX_NONE:
-        return false;
+        return native_sent(ctx); /* it was queued while the prefix was still set */
     case PREFIX_LEAVING:
         return true;
     case PREFIX_SERVING:

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is kept free is at most so many bytes, and as if the limit were at least this. */
+/* What is kept free is a share of the limit and room for a command, at most so many bytes. */
 #define FREE_MOST   (64.0 * (1 << 20))
-#define LIMIT_LEAST (32.0 * (1 << 20))
+#define FREE_ALWAYS (16.0 * (1 << 10))
 
 #define LEARNED_SHARE(n) ((n) / 2)
 
@@ -44,7 +44,7 @@ static double server_used(void) {
 }
 
 static double excess_of(double used, double limit, double free_share, size_t reserved) {
-    double kept_free = fmin(free_share * fmax(limit, LIMIT_LEAST), FREE_MOST);
+    double kept_free = fmin(free_share * limit + FREE_ALWAYS, FREE_MOST);
     return used + (double)reserved + kept_free - limit;
 }
 

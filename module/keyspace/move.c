@@ -13,6 +13,11 @@ typedef struct found {
     map_pos pos;
 } found;
 
+/* Whether there may be a record of that name, whatever the database. */
+static bool may_be(const char *key, size_t len) {
+    return key_shapes_may_hold(&ckv.shared.shapes, key, len);
+}
+
 static bool find(int db, uint32_t place, const char *key, size_t len, found *f) {
     f->in = maps_at(db, place);
     if (!f->in) return false;
@@ -23,15 +28,17 @@ static bool find(int db, uint32_t place, const char *key, size_t len, found *f) 
 static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    return find(RedisModule_GetSelectedDb(ctx), places_of_key((const uint8_t *)key, len), key, len,
-                f);
+    return may_be(key, len) && find(RedisModule_GetSelectedDb(ctx),
+                                    places_of_key((const uint8_t *)key, len), key, len, f);
 }
 
-bool move_any_record(const char *key, size_t len) {
+bool move_any_record(const char *key, size_t len, bool expiring) {
+    if (!may_be(key, len)) return false;
     uint32_t place = places_of_key((const uint8_t *)key, len);
     found f;
     for (int db = 0; db < maps_dbs(); db++)
-        if (find(db, place, key, len, &f)) return true;
+        if (find(db, place, key, len, &f) && (!expiring || map_expiry_ms(&f.pos) != EXPIRY_NEVER))
+            return true;
     return false;
 }
 

@@ -1,59 +1,87 @@
 /* queued.c: keys that a transaction leaves to the server. See queued.h. */
 #include "keyspace/queued.h"
 
-/* Noted since the last count, and before. NULL: none. */
-static RedisModuleDict *recent, *older;
-static bool open;
+/* Where transactions never end all at once, keys that were remembered so many keys ago are let go.
+ */
+#define KEYS_MAX 50000
 
-static void forget(RedisModuleDict **keys) {
-    if (*keys) RedisModule_FreeDict(NULL, *keys);
-    *keys = NULL;
+static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
+static bool doubt = true;        /* some of others may be open */
+static struct { RedisModuleDict *newer, *older; /* NULL: none */ } keys;
+
+static bool in_exec(void) {
+    return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
 }
 
-/* What is recent becomes older. */
-static void keep_recent(void) {
-    if (!older) {
-        older = recent;
-        recent = NULL;
-        return;
-    }
-    if (!recent) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(recent, "^", NULL, 0);
-    size_t len;
-    const char *key;
-    while ((key = RedisModule_DictNextC(it, &len, NULL)))
-        RedisModule_DictSetC(older, (void *)key, len, NULL);
-    RedisModule_DictIteratorStop(it);
-    forget(&recent);
+static void free_dict(RedisModuleDict **d) {
+    if (*d) RedisModule_FreeDict(NULL, *d);
+    *d = NULL;
 }
 
-void queued_begin(void) {
-    open = true;
+static void add(RedisModuleDict **d, const void *key, size_t len) {
+    if (!*d) *d = RedisModule_CreateDict(NULL);
+    RedisModule_DictSetC(*d, (void *)key, len, NULL);
 }
 
-bool queued_open(void) {
-    return open;
-}
-
-void queued_correct(bool counted, bool busy) {
-    open = counted;
-    if (open && busy) keep_recent();
-    forget(&recent); /* of transactions that are through, or of no transaction */
-    if (!open) forget(&older);
-}
-
-void queued_note(const char *key, size_t len) {
-    if (!open) return;
-    if (!recent) recent = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(recent, (void *)key, len, NULL);
-}
-
-static bool has(RedisModuleDict *keys, RedisModuleString *key) {
+static bool holds(RedisModuleDict *d, const void *key, size_t len) {
     int missing = 1;
-    if (keys) RedisModule_DictGet(keys, key, &missing);
+    if (d) RedisModule_DictGetC(d, (void *)key, len, &missing);
     return !missing;
 }
 
-bool queued_holds(RedisModuleString *key) {
-    return has(recent, key) || has(older, key);
+/* What was remembered is needed until the last EXEC is through. */
+static void forget_if_done(void) {
+    if (clients || doubt || in_exec()) return;
+    free_dict(&keys.newer);
+    free_dict(&keys.older);
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+void queued_begin(uint64_t client) {
+    forget_if_done();
+    if (client == QUEUED_ANYBODY)
+        doubt = true;
+    else
+        add(&clients, &client, sizeof client);
+}
+
+void queued_end(uint64_t client) {
+    if (client == QUEUED_ANYBODY || !clients) return;
+    RedisModule_DictDelC(clients, &client, sizeof client, NULL);
+    if (RedisModule_DictSize(clients) == 0) free_dict(&clients);
+}
+
+bool queued_open(uint64_t client) {
+    if (doubt) return true;
+    return client == QUEUED_ANYBODY ? clients != NULL : holds(clients, &client, sizeof client);
+}
+
+void queued_counted(size_t transactions) {
+    doubt = transactions > (clients ? RedisModule_DictSize(clients) : 0);
+    forget_if_done();
+}
+
+bool queued_doubted(void) {
+    return doubt;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+void queued_note(const char *key, size_t len) {
+    forget_if_done();
+    if (keys.newer && RedisModule_DictSize(keys.newer) >= KEYS_MAX) {
+        free_dict(&keys.older);
+        keys.older = keys.newer;
+        keys.newer = NULL;
+    }
+    add(&keys.newer, key, len);
+}
+
+bool queued_holds(const RedisModuleString *key) {
+    size_t len;
+    forget_if_done();
+    if (!keys.newer && !keys.older) return false;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return holds(keys.newer, text, len) || holds(keys.older, text, len);
 }

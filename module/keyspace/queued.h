@@ -6,30 +6,33 @@
  * as the key is remembered here, whoever writes it leaves it to the server: its own command then
  * does what ours would have done.
  *
- * Who is in a transaction can't be seen when a command is queued (Redis 7.0), so the keys of all
- * such commands are remembered while any transaction may be open. It does no harm to remember one
- * too many. No more can be seen which EXEC, DISCARD or RESET ends one, and which fails: that one
- * has begun is noticed at once, how many there still are is counted now and then.
+ * Redis 7.0 does not tell a filter who sends a command: there the keys of all such commands are
+ * remembered while any transaction is open. It does no harm to remember one too many.
  */
 #ifndef CKV_QUEUED_H
 #define CKV_QUEUED_H
 
 #include "ckv.h"
 
-/* A client may have begun a transaction. */
-void queued_begin(void);
+/* Of a client that is not known. */
+#define QUEUED_ANYBODY 0
 
-/* Whether any may be open. */
-bool queued_open(void);
+/* A client has begun a transaction, or has ended it, with EXEC or without. Anybody can say EXEC
+ * without having said MULTI: transactions of anybody end only when somebody has counted. */
+void queued_begin(uint64_t client);
+void queued_end(uint64_t client);
 
-/* What counting has found, between commands: whether any is open, and whether the client of one of
- * these has sent anything since the last time. */
-void queued_correct(bool open, bool busy);
+/* Whether a client may be in a transaction; of anybody, whether some client may. */
+bool queued_open(uint64_t client);
 
-/* Remembers a key. */
+/* Somebody has counted the transactions that are open, of all clients. */
+void queued_counted(size_t transactions);
+/* Whether that is wanted: some may be open of which nothing is known. */
+bool queued_doubted(void);
+
+/* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
-
 /* Whether a key is left to the server. */
-bool queued_holds(RedisModuleString *key);
+bool queued_holds(const RedisModuleString *key);
 
 #endif

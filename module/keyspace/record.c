@@ -1,12 +1,16 @@
 /* record.c: changing one record. See record.h. */
 #include "keyspace/record.h"
 
+#include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
+#include "keyspace/own_records.h"
 #include "keyspace/replicate.h"
 #include "server/quiet.h"
 #include "server/reply.h"
 #include "server/role.h"
+
+#define TICKS_MS 4 /* two ticks of the times that are kept */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -78,7 +82,21 @@ static map *map_for_writing(record *r) {
     return r->in->m;
 }
 
-static bool put_code(record *r, const codec_value *value, uint16_t code) {
+/* From when a time is seen that a record is given: now, or, where the primary's clock says what has
+ * passed and ours is ahead of it, some ticks before. */
+static int64_t seen_from(const record *r, int64_t at_ms) {
+    bool ahead = at_ms <= r->now_ms && at_ms > TICKS_MS && ckv.shared.follows;
+    return ahead && role_repeats(r->ctx) ? at_ms - TICKS_MS : r->now_ms;
+}
+
+/* Who has to do with the expiry that a record has been given. */
+static void note_expiry(const record *r, uint16_t code, uint64_t base) {
+    if (code == EXPIRY_NONE) return;
+    due_note(r->db, r->name, expiry_ms(code, base), r->now_ms);
+    own_records_note(r->ctx, r->db, r->key.key, r->key.len);
+}
+
+static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
     if (maxmemory_refuses() && !role_repeats(r->ctx)) {
         RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
         return false;
@@ -87,21 +105,22 @@ static bool put_code(record *r, const codec_value *value, uint16_t code) {
     r->key.uses = maxmemory_uses_of_write();
     maxmemory_note_written(value->len);
     const map_pos *pos = r->there ? &r->pos : NULL;
-    if (!m || !map_put(m, &r->key, pos, value, code, expiry_ticks(r->now_ms)))
-        return reply_out_of_memory(r);
+    if (!m || !map_put(m, &r->key, pos, value, code, base)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
+    note_expiry(r, code, base);
     if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
 
 bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms) {
-    return put_code(r, value, expiry_code(at_ms, r->now_ms));
+    int64_t seen_ms = seen_from(r, at_ms);
+    return put_code(r, value, expiry_code(at_ms, seen_ms), expiry_ticks(seen_ms));
 }
 
 bool record_put_encoded_keeping_expiry(record *r, const codec_value *value) {
-    uint16_t code =
-        r->found ? map_expiry_code(&r->pos, expiry_ticks(r->now_ms)) : (uint16_t)EXPIRY_NONE;
-    return put_code(r, value, code);
+    uint64_t base = expiry_ticks(r->found ? seen_from(r, map_expiry_ms(&r->pos)) : r->now_ms);
+    uint16_t code = r->found ? map_expiry_code(&r->pos, base) : (uint16_t)EXPIRY_NONE;
+    return put_code(r, value, code, base);
 }
 
 bool record_put(record *r, const void *value, size_t len, int64_t at_ms) {
@@ -118,10 +137,12 @@ bool record_put_keeping_expiry(record *r, const void *value, size_t len) {
 }
 
 static bool set_expiry(record *r, int64_t at_ms) {
-    if (!map_set_expiry(r->in->m, &r->key, &r->pos, expiry_code(at_ms, r->now_ms),
-                        expiry_ticks(r->now_ms)))
-        return reply_out_of_memory(r);
+    int64_t seen_ms = seen_from(r, at_ms);
+    uint16_t code = expiry_code(at_ms, seen_ms);
+    uint64_t base = expiry_ticks(seen_ms);
+    if (!map_set_expiry(r->in->m, &r->key, &r->pos, code, base)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
+    note_expiry(r, code, base);
     return true;
 }
 
@@ -144,12 +165,16 @@ bool record_persist(record *r) {
     return true;
 }
 
-void record_delete(record *r) {
+static void delete_for(RedisModuleCtx *by, record *r) {
     map_delete(r->in->m, &r->key, &r->pos, expiry_ticks(r->now_ms));
     r->there = r->found = false;
-    quiet_signal_modified(r->ctx, r->name);
+    quiet_signal_modified(by, r->name);
     map_home_drop_if_empty(r->ctx, r->in);
     r->in = maps_at(r->db, r->place);
+}
+
+void record_delete(record *r) {
+    delete_for(r->ctx, r);
 }
 
 void record_delete_by_command(record *r) {
@@ -159,7 +184,9 @@ void record_delete_by_command(record *r) {
 }
 
 void record_expired(record *r) {
-    record_delete(r);
+    /* No client's doing: one that tracks all but its own changes is told as well. */
+    RedisModule_SelectDb(ckv.ctx, r->db);
+    delete_for(ckv.ctx, r);
     ckv.stats.expired++;
     replicate_delete(r->ctx, &r->name, 1);
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
@@ -171,6 +198,17 @@ void record_notify(const record *r, int type, const char *event) {
     notifying = true;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
     notifying = false;
+}
+
+/* Redis 8.2 tells of what SET has written over. */
+#define NOTIFY_OVERWRITTEN (1 << 15)
+#define REDIS_8_2          0x00080200
+
+void record_notify_set(const record *r, bool expires) {
+    if (r->found && RedisModule_GetServerVersion() >= REDIS_8_2)
+        record_notify(r, NOTIFY_OVERWRITTEN, "overwritten");
+    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
+    if (expires) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
 }
 
 bool record_notifying(void) {

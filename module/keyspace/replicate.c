@@ -72,9 +72,12 @@ void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleStri
     tell(ctx, plain, command, args, count);
 }
 
-/* Keys of one kind in a row go together. */
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    if (goes_nowhere(ctx)) return;
+    if (!goes_nowhere(ctx)) replicate_gone(ctx, keys, count);
+}
+
+/* Keys of one kind in a row go together. */
+void replicate_gone(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
     for (size_t first = 0, end; first < count; first = end) {
         bool plain = is_plain(keys[first]);
         for (end = first + 1; end < count && is_plain(keys[end]) == plain;) end++;

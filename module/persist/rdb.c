@@ -58,11 +58,21 @@ static void save_prefixes(RedisModuleIO *io) {
     RedisModule_Free(text);
 }
 
+/* Pages do not tell their keys. */
+static void save_shapes(RedisModuleIO *io) {
+    const uint8_t *bytes;
+    size_t n = key_shapes_save(&ckv.shared.shapes, &bytes);
+    RedisModule_SaveStringBuffer(io, (const char *)bytes, n);
+}
+
 void rdb_save_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
     if (saving_file) {
         save_codecs(io);
-        if (prefixes_any()) save_prefixes(io);
+        if (prefixes_any()) {
+            save_prefixes(io);
+            save_shapes(io);
+        }
     } else
         RedisModule_SaveUnsigned(io, 0); /* whoever loads it is called when all maps are loaded */
 }
@@ -113,6 +123,20 @@ static bool load_prefixes(RedisModuleIO *io) {
     return true;
 }
 
+static bool load_shapes(RedisModuleIO *io) {
+    size_t n;
+    char *bytes = RedisModule_LoadStringBuffer(io, &n);
+    bool done = bytes && key_shapes_load(&ckv.shared.shapes, (const uint8_t *)bytes, n);
+    if (bytes) RedisModule_Free(bytes);
+    return done;
+}
+
+/* What of a file is about transparent mode. Before there was that, shapes were not kept. */
+static bool load_transparent(RedisModuleIO *io, uint64_t format) {
+    if (format < RDB_FORMAT_PREFIXES) return key_shapes_load(&ckv.shared.shapes, NULL, 0);
+    return load_prefixes(io) && load_shapes(io);
+}
+
 static int load_end(RedisModuleIO *io) {
     RedisModule_LoadUnsigned(io);
     loading_file = false;
@@ -138,7 +162,7 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
         ckv_log("warning", "a dictionary of the file is damaged");
         return REDISMODULE_ERR;
     }
-    if (format >= RDB_FORMAT_PREFIXES && !load_prefixes(io)) return REDISMODULE_ERR;
+    if (!load_transparent(io, format)) return REDISMODULE_ERR;
     if (current < CODECS_MAX && codec_ids[current] != MAP_SAVE_NO_CODEC)
         codecs_use(&ckv.shared.codecs, codec_ids[current]);
     return REDISMODULE_OK;

@@ -7,8 +7,10 @@
  * because the auxiliary data is saved before the keys of a file and never for a DUMP.
  *
  *      auxiliary:  [format][layout][current id][codecs] ([id][codec, see codec_file.h])...
- *                  [prefixes, from format 2 on] and [0] behind the keys; the layout of the maps is
- * in places.h map:        [kind] and then pages:      [head of the map, see map_save.h]
+ *                  from format 2 on [prefixes][shapes of the keys, see key_shapes.h]
+ *                  and [0] behind the keys; the layout of the maps is in places.h
+ *      map:        [kind] and then
+ *      pages:      [head of the map, see map_save.h]
  *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]
  *                   [large record]...)...
  *      records:    [count] ([raw bytes][zstd: (key length, value length, at ms, key, value)...])...

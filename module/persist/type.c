@@ -5,6 +5,7 @@
 #include "core/map/map_defrag.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
 #include "persist/rdb.h"
 
@@ -17,6 +18,7 @@ static void free_map(void *value) {
 /* The value leaves its key: it may be freed on another thread, or come back under another name. */
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
+    watched_map((keyed_map *)value);
     maps_take_away((keyed_map *)value);
 }
 
@@ -92,13 +94,17 @@ static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void *
 static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const RedisModuleFlushInfo *info = data;
-    if (sub == REDISMODULE_SUBEVENT_FLUSHDB_START) maps_unlist_db(info->dbnum);
+    if (sub != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
+    watched_db(info->dbnum);
+    maps_unlist_db(info->dbnum);
 }
 
 static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)sub;
     const RedisModuleSwapDbInfo *info = data;
     maps_swap_db(info->dbnum_first, info->dbnum_second);
+    watched_db_from(info->dbnum_first, info->dbnum_second);
+    watched_db_from(info->dbnum_second, info->dbnum_first);
 }
 
 static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

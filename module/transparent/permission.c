@@ -13,6 +13,9 @@
 
 #define DEFAULT_USER "default"
 #define REDIS_7_2    0x00070200
+/* Of a command that is only asked about: a subcommand and a key at least. */
+#define LEAST_WORDS 3
+#define MOST_WORDS  8
 
 static struct {
     const char *const *names;
@@ -34,19 +37,22 @@ void permission_forget(void) {
 
 /* ---- the rules of all users ------------------------------------------------------------------ */
 
-#define ARGS_MAX 4
-
-/* Whether a user of these rules, whatever the keys, may run a command. Newer servers refuse to tell
- * if there are not as many arguments as it takes. */
-static bool may_run(RedisModuleUser *user, const char *prefix, const char *name) {
-    static const char *const others[ARGS_MAX] = {"", "usage", "k", "v"};
+/* As many words as the command takes: Redis 8 says no to any other number. */
+static int count_words(const char *name) {
     const catalogue_entry *e = catalogue_find(name, strlen(name));
-    int argc = e ? abs(e->arity) : 1;
-    if (argc > ARGS_MAX) return false;
-    RedisModuleString *argv[ARGS_MAX] = {
-        RedisModule_CreateStringPrintf(NULL, "%s%s", prefix, name)};
+    int arity = e ? e->arity : -1;
+    return arity > 0 ? arity : arity < -LEAST_WORDS ? -arity : LEAST_WORDS;
+}
+
+/* Whether a user of these rules, whatever the keys, may run a command. */
+static bool may_run(RedisModuleUser *user, const char *prefix, const char *name) {
+    char text[64];
+    RedisModuleString *argv[MOST_WORDS];
+    int len = snprintf(text, sizeof text, "%s%s", prefix, name), argc = count_words(name);
+    if (argc > MOST_WORDS) return false;
+    argv[0] = RedisModule_CreateString(NULL, text, (size_t)len);
     for (int i = 1; i < argc; i++)
-        argv[i] = RedisModule_CreateString(NULL, others[i], strlen(others[i]));
+        argv[i] = RedisModule_CreateString(NULL, i == 1 ? "usage" : "k", i == 1 ? 5 : 1);
     bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
     for (int i = 0; i < argc; i++) RedisModule_FreeString(NULL, argv[i]);
     return may;
@@ -183,7 +189,7 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
     if (!users.known) look_at_users();
     if (users.all[number]) return PERMISSION_BY_RULES;
     permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
-    if (way == PERMISSION_ASKING && queued_open() && sender_may_not(command, number))
+    if (way == PERMISSION_ASKING && queued_open(QUEUED_ANYBODY) && sender_may_not(command, number))
         return PERMISSION_NATIVE;
     return way;
 }

@@ -3,6 +3,7 @@
 
 #include "background/active_expiry.h"
 
+#include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/prefixes.h"
@@ -19,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Counting looks at all clients, so it takes this share of the time at most, 1 in n. */
 #define COUNT_EVERY_MS 1000
+#define COUNT_SHARE    1000
 
 typedef RedisModuleCommandFilterCtx filtered;
 
@@ -33,11 +36,13 @@ static bool matches(filtered *f, int i) {
 
 /* ---- commands that only the server can run --------------------------------------------------- */
 
-/* As a command of its own, which may tell an AOF: what a filter replicates goes nowhere. */
-static void move_out_everywhere(RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len)) return;
+/* Keys that moved out while a pause of all writes kept the AOF as it is. It is told when that is
+ * over, before anything else. NULL: none. */
+static RedisModuleDict *untold;
+
+/* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
+ * nowhere. */
+static void call_move_out(RedisModuleString *key) {
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CMOVEOUT", "!s", key);
@@ -45,12 +50,52 @@ static void move_out_everywhere(RedisModuleString *key) {
     }
 }
 
+static void tell_untold(void) {
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(untold, "^", NULL, 0);
+    RedisModuleString *key;
+    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
+        call_move_out(key);
+        RedisModule_FreeString(NULL, key);
+    }
+    RedisModule_DictIteratorStop(it);
+    RedisModule_FreeDict(NULL, untold);
+    untold = NULL;
+}
+
+static void move_out_in_pause(RedisModuleString *key) {
+    if (!untold) untold = RedisModule_CreateDict(NULL);
+    RedisModule_DictSet(untold, key, NULL);
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        move_out(ckv.ctx, key);
+    }
+}
+
+static void move_out_everywhere(RedisModuleString *key, bool expiring) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (!move_any_record(text, len, expiring)) return;
+    if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
+        move_out_in_pause(key);
+    else
+        call_move_out(key);
+}
+
+static bool may_be_queued; /* the command that the filter looks at */
+
 static void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;
-    queued_note(text, len);
-    move_out_everywhere(key);
+    if (may_be_queued) queued_note(text, len);
+    move_out_everywhere(key, false);
+}
+
+/* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
+ * other changes it is told. */
+static void leave_watched(filtered *f, int argc) {
+    for (int i = 1; i < argc; i++)
+        if (matches(f, i)) move_out_everywhere(arg(f, i), true);
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -132,6 +177,18 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     return !any && (strcmp(e->name, "set") || knows_options(f, argc));
 }
 
+/* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
+ * nor held back until a pause of all writes ends. Then the server's own command does the same. */
+static bool is_about_no_record(filtered *f, int first, int last, int step) {
+    if (may_be_queued || RedisModule_AvoidReplicaTraffic()) return false;
+    for (int i = first; i <= last; i += step) {
+        size_t len;
+        const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
+        if (key_shapes_may_hold(&ckv.shared.shapes, key, len)) return false;
+    }
+    return true;
+}
+
 static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_RetainString(NULL, name);
     RedisModule_CommandFilterArgReplace(f, 0, name);
@@ -140,10 +197,6 @@ static void rename_command(filtered *f, RedisModuleString *name) {
 /* Rules that a transaction changes are changed some time within EXEC: they are known again behind
  * it. */
 static bool acl_queued, acl_changing;
-
-static void on_exec(void) {
-    acl_changing |= acl_queued;
-}
 
 static void look_at_acl_again(void) {
     if (!acl_changing) return;
@@ -160,6 +213,8 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
         leave_range(f, argc, first, last, step);
         return;
     }
+    if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
+        return;
     look_at_acl_again();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
@@ -172,63 +227,63 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-/* How many transactions are open is known when the clients have been asked: now and then, and that
- * takes no more than a fiftieth of the time. */
+/* Transactions that nobody knows of, because Redis 7.0 does not tell a filter who sends a command,
+ * or because they began before there was a filter, are counted until there is none. */
 static bool count_due;
-static int64_t count_wait_ms;
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused);
 
-static void count_later(void) {
-    if (count_due) return;
-    if (count_wait_ms < COUNT_EVERY_MS) count_wait_ms = COUNT_EVERY_MS;
-    RedisModule_CreateTimer(ckv.ctx, count_wait_ms, count_transactions, NULL);
+static void count_later(int64_t after_ms) {
+    if (!count_due) RedisModule_CreateTimer(ckv.ctx, after_ms, count_transactions, NULL);
     count_due = true;
 }
 
-static long long field_of(const char *line, const char *end, const char *field) {
-    const char *at = memmem(line, (size_t)(end - line), field, strlen(field));
-    return at ? strtoll(at + strlen(field), NULL, 10) : -1;
-}
-
-/* Reads CLIENT LIST. */
-static void correct_by(const char *at, const char *end) {
-    bool open = false, busy = false;
-    for (const char *next; at < end; at = next + 1) {
-        next = memchr(at, '\n', (size_t)(end - at));
-        if (!next) break;
-        if (field_of(at, next, " multi=") < 0) continue;
-        open = true;
-        busy |= field_of(at, next, " idle=") * 1000 <= count_wait_ms + 2000;
-    }
-    queued_correct(open, busy);
-    acl_queued &= open;
+static size_t count_words(const char *text, size_t len, const char *word) {
+    size_t count = 0, word_len = strlen(word);
+    const char *end = text + len;
+    for (; (text = memmem(text, (size_t)(end - text), word, word_len)); text += word_len) count++;
+    return count;
 }
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
-    uint64_t began_us = clock_monotonic_us();
     count_due = false;
+    uint64_t began_us = clock_monotonic_us();
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    if (text) correct_by(text, text + len);
+    if (text)
+        queued_counted(count_words(text, len, " multi=") - count_words(text, len, " multi=-1"));
     if (list) RedisModule_FreeCallReply(list);
-    count_wait_ms = (int64_t)(clock_monotonic_us() - began_us) * 50 / 1000;
-    if (queued_open()) count_later();
+    int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
+    if (queued_doubted()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
 }
 
-static void begin_transaction(void) {
-    queued_begin();
-    count_later();
+/* The number of who sends a command, where the server tells. */
+static uint64_t sender(filtered *f) {
+    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
+                                                : QUEUED_ANYBODY;
+}
+
+static void on_multi(filtered *f) {
+    queued_begin(sender(f));
+    if (queued_doubted()) count_later(COUNT_EVERY_MS);
+}
+
+static void on_exec(filtered *f) {
+    queued_end(sender(f));
+    acl_changing |= acl_queued;
+    acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
 static void filter(filtered *f) {
     size_t len;
+    if (untold && !RedisModule_AvoidReplicaTraffic()) tell_untold();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
     int argc = RedisModule_CommandFilterArgsCount(f);
+    may_be_queued = queued_open(QUEUED_ANYBODY) && queued_open(sender(f));
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
         serve_command(f, e, argc);
@@ -243,20 +298,26 @@ static void filter(filtered *f) {
         leave_asked(f, argc);
         sort_keys_leave(f, argc, leave_key);
         break;
+    case COMMAND_WATCH:
+        leave_watched(f, argc);
+        break;
     case COMMAND_DEBUG:
         leave_range(f, argc, 2, -1, 1);
         if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
             active_expiry_enable(!arg_is(arg(f, 2), "0"));
         break;
     case COMMAND_MULTI:
-        begin_transaction();
+        on_multi(f);
         break;
     case COMMAND_EXEC:
-        on_exec();
+        on_exec(f);
+        break;
+    case COMMAND_DISCARD:
+        queued_end(sender(f));
         break;
     case COMMAND_ACL:
         permission_forget();
-        acl_queued |= queued_open();
+        acl_queued |= may_be_queued;
         break;
     case COMMAND_KEYLESS:
         break;
@@ -291,20 +352,30 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
 
 static void configure(void) {
     if (prefixes_any()) {
+        key_shapes_keep(&ckv.shared.shapes, !maps_any());
+        if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
         listen_to_new_keys(ckv.ctx);
-        catalogue_read(ckv.ctx);
+        catalogue_read(ckv.ctx, served_find);
         permission_forget();
-        begin_transaction(); /* that the filter has not seen */
+    } else {
+        key_shapes_stop(&ckv.shared.shapes);
     }
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }
 
 void serve_modules_changed(RedisModuleCtx *ctx) {
-    if (prefixes_any()) catalogue_read(ctx);
+    if (prefixes_any()) catalogue_read(ctx, served_find);
+}
+
+static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const RedisModuleClientInfo *client = data;
+    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) queued_end(client->id);
 }
 
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
     prefixes_listen(configure);
     configure();
     return REDISMODULE_OK;

@@ -17,6 +17,7 @@
 typedef struct served_command {
     const char *name;
     served_keys keys;
+    bool writes_strings;            /* where there was none */
     command *function;              /* NULL: that of our command of the name, with a C before it */
     const char *flags, *categories; /* of those with a function */
 } served_command;
@@ -24,49 +25,49 @@ typedef struct served_command {
 #define READS_FAST "readonly fast"
 
 static const served_command table[] = {
-    {"get", SERVED_FIRST, NULL, NULL, NULL},
-    {"set", SERVED_FIRST, NULL, NULL, NULL},
-    {"setnx", SERVED_FIRST, NULL, NULL, NULL},
-    {"setex", SERVED_FIRST, NULL, NULL, NULL},
-    {"psetex", SERVED_FIRST, NULL, NULL, NULL},
-    {"getset", SERVED_FIRST, NULL, NULL, NULL},
-    {"getdel", SERVED_FIRST, NULL, NULL, NULL},
-    {"getex", SERVED_FIRST, NULL, NULL, NULL},
-    {"strlen", SERVED_FIRST, NULL, NULL, NULL},
-    {"append", SERVED_FIRST, NULL, NULL, NULL},
-    {"getrange", SERVED_FIRST, NULL, NULL, NULL},
-    {"substr", SERVED_FIRST, cmd_cgetrange, "readonly", "string"},
-    {"setrange", SERVED_FIRST, NULL, NULL, NULL},
-    {"incr", SERVED_FIRST, NULL, NULL, NULL},
-    {"decr", SERVED_FIRST, NULL, NULL, NULL},
-    {"incrby", SERVED_FIRST, NULL, NULL, NULL},
-    {"decrby", SERVED_FIRST, NULL, NULL, NULL},
-    {"incrbyfloat", SERVED_FIRST, NULL, NULL, NULL},
-    {"mget", SERVED_ANY, NULL, NULL, NULL},
-    {"mset", SERVED_PAIRS, NULL, NULL, NULL},
-    {"msetnx", SERVED_PAIRS, NULL, NULL, NULL},
-    {"msetex", SERVED_COUNTED, NULL, NULL, NULL},
-    {"del", SERVED_ANY, NULL, NULL, NULL},
-    {"unlink", SERVED_ANY, NULL, NULL, NULL},
-    {"exists", SERVED_ANY, NULL, NULL, NULL},
-    {"touch", SERVED_ANY, NULL, NULL, NULL},
-    {"ttl", SERVED_FIRST, NULL, NULL, NULL},
-    {"pttl", SERVED_FIRST, NULL, NULL, NULL},
-    {"expiretime", SERVED_FIRST, NULL, NULL, NULL},
-    {"pexpiretime", SERVED_FIRST, NULL, NULL, NULL},
-    {"expire", SERVED_FIRST, NULL, NULL, NULL},
-    {"pexpire", SERVED_FIRST, NULL, NULL, NULL},
-    {"expireat", SERVED_FIRST, NULL, NULL, NULL},
-    {"pexpireat", SERVED_FIRST, NULL, NULL, NULL},
-    {"persist", SERVED_FIRST, NULL, NULL, NULL},
-    {"dbsize", SERVED_KEYLESS, NULL, NULL, NULL},
-    {"type", SERVED_FIRST, serve_type, READS_FAST, "keyspace"},
-    {"dump", SERVED_FIRST, serve_first, "readonly", "keyspace"},
-    {"object", SERVED_SECOND, serve_second, "readonly", "keyspace"},
-    {"memory", SERVED_SECOND, serve_second, "readonly", "keyspace"},
-    {"scan", SERVED_KEYLESS, serve_scan, "readonly", "keyspace"},
-    {"keys", SERVED_KEYLESS, serve_keys, "readonly", "keyspace dangerous"},
-    {"randomkey", SERVED_KEYLESS, serve_randomkey, "readonly", "keyspace"},
+    {"get", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"set", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"setnx", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"setex", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"psetex", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"getset", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"getdel", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"getex", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"strlen", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"append", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"getrange", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"substr", SERVED_FIRST, false, cmd_cgetrange, "readonly", "string"},
+    {"setrange", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"incr", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"decr", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"incrby", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"decrby", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"incrbyfloat", SERVED_FIRST, true, NULL, NULL, NULL},
+    {"mget", SERVED_ANY, false, NULL, NULL, NULL},
+    {"mset", SERVED_PAIRS, true, NULL, NULL, NULL},
+    {"msetnx", SERVED_PAIRS, true, NULL, NULL, NULL},
+    {"msetex", SERVED_COUNTED, true, NULL, NULL, NULL},
+    {"del", SERVED_ANY, false, NULL, NULL, NULL},
+    {"unlink", SERVED_ANY, false, NULL, NULL, NULL},
+    {"exists", SERVED_ANY, false, NULL, NULL, NULL},
+    {"touch", SERVED_ANY, false, NULL, NULL, NULL},
+    {"ttl", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"pttl", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"expiretime", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"pexpiretime", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"expire", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"pexpire", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"expireat", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"pexpireat", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"persist", SERVED_FIRST, false, NULL, NULL, NULL},
+    {"dbsize", SERVED_KEYLESS, false, NULL, NULL, NULL},
+    {"type", SERVED_FIRST, false, serve_type, READS_FAST, "keyspace"},
+    {"dump", SERVED_FIRST, false, serve_first, "readonly", "keyspace"},
+    {"object", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
+    {"memory", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
+    {"scan", SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace"},
+    {"keys", SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous"},
+    {"randomkey", SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace"},
 };
 
 #define COUNT ((int)(sizeof table / sizeof *table))
@@ -99,6 +100,8 @@ static command_entry entry_of(const served_command *s) {
 /* What runs for every ckv+ command, which only the filter can have sent: the name is the very one
  * that it puts there. Whoever types it has not been asked who he is. */
 static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    /* Of no other the server wants to know where its keys are, and no command is running then. */
+    if (RedisModule_IsKeysPositionRequest(ctx)) return cmd_cmsetex(ctx, argv, argc);
     const char *name = native_name(ctx);
     int served = served_find(name);
     if (argv[0] != asking[served])
@@ -144,8 +147,18 @@ int served_register(RedisModuleCtx *ctx) {
         asking[i] = register_one(ctx, &table[i], CKV_ASKING_PREFIX);
         if (!by_rules[i] || !asking[i]) return REDISMODULE_ERR;
     }
-    return RedisModule_CreateCommand(ctx, "cmoveout", serve_move_out,
-                                     "write no-monitor no-slowlog admin", 1, 1, 1);
+    static const command_entry move_out = {
+        .name = "cmoveout",
+        .function = serve_move_out,
+        .flags = "write no-monitor no-slowlog",
+        .categories = "admin dangerous",
+        .keys = KEYS_ONE,
+        .key_flags = REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE,
+        .syntax = "key",
+        .summary = "Makes a record a string of the server's own.",
+        .complexity = "O(N) where N is the length of the value",
+    };
+    return register_command(ctx, &move_out);
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
@@ -153,11 +166,15 @@ int served_register(RedisModuleCtx *ctx) {
 uint8_t served_find(const char *name) {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(table[i].name, name)) return (uint8_t)i;
-    return SERVED_NONE;
+    return CATALOGUE_NOT_SERVED;
 }
 
 served_keys served_keys_of(int served) {
     return table[served].keys;
+}
+
+bool served_writes_strings(int served) {
+    return table[served].writes_strings;
 }
 
 RedisModuleString *served_by_rules(int served) {

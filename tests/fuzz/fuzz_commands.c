@@ -119,7 +119,7 @@ static bool damage(void *left, const uint8_t *key, size_t key_len, const map_pos
 
 static void limit_maxmemory(long long bytes) {
     ckv.config.maxmemory = bytes;
-    maxmemory_configure(NULL);
+    maxmemory_configure(NULL, true);
     maxmemory_decide();
 }
 

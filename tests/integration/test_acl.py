@@ -12,7 +12,7 @@ KEYED = {
     "CINCR": "{k}", "CDECR": "{k}", "CINCRBY": "{k} 1", "CDECRBY": "{k} 1", "CINCRBYFLOAT": "{k} 1",
     "CDEL": "{k}", "CUNLINK": "{k}", "CDELEX": "{k}", "CEXISTS": "{k}", "CTOUCH": "{k}", "CTTL": "{k}",
     "CPTTL": "{k}", "CEXPIRETIME": "{k}", "CPEXPIRETIME": "{k}", "CEXPIRE": "{k} 9", "CPEXPIRE": "{k} 9000",
-    "CEXPIREAT": "{k} 9999999999", "CPEXPIREAT": "{k} 9999999999999", "CPERSIST": "{k}",
+    "CEXPIREAT": "{k} 9999999999", "CPEXPIREAT": "{k} 9999999999999", "CPERSIST": "{k}", "CMOVEOUT": "{k}",
 }
 UNKEYED = {"CSCAN": "0", "CKEYS": "*", "CRANDOMKEY": "", "CDBSIZE": "", "CKV": "STATS", "CEVICT": ""}
 
@@ -50,7 +50,8 @@ def refused(answer):
 
 def test_every_command_is_listed_here(r):
     listed = r.execute_command("COMMAND", "LIST", "FILTERBY", "MODULE", "ckv")
-    assert {c.decode().upper() for c in listed} == KEYED.keys() | UNKEYED.keys() == ours(r)
+    sent = [c for c in listed if not c.startswith((b"ckv.", b"ckv+"))]
+    assert {c.decode().upper() for c in sent} == KEYED.keys() | UNKEYED.keys() == ours(r)
 
 
 @pytest.mark.parametrize("command", [*KEYED, *UNKEYED])

@@ -65,7 +65,7 @@ def test_every_command_is_documented(r):
     """What COMMAND lists of the module and what the page has a heading for are the same."""
     text = read("docs/commands.md")
     listed = r.execute_command("COMMAND", "LIST", "FILTERBY", "MODULE", "ckv")
-    ours = {name.decode().upper() for name in listed if b"|" not in name}
+    ours = {name.decode().upper() for name in listed if b"|" not in name and not name.startswith((b"ckv.", b"ckv+"))}
     headings = {word.strip("` ,") for line in re.findall(r"^## (.*)$", text, flags=re.M) for word in line.split(",")}
     documented = {h.split()[0] for h in headings if h.startswith("C")}
     assert ours == documented

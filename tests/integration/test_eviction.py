@@ -285,3 +285,34 @@ def test_a_lowered_limit_is_not_replicated(own_server):
         for name in os.listdir(folder):
             with open(os.path.join(folder, name), "rb") as f:
                 assert b"maxmemory" not in f.read().lower().replace(b"ckv.maxmemory", b"")
+
+
+def test_a_limit_lowered_a_little_takes_little(own_server):
+    """Of a small limit, too, only a small share is kept free."""
+    left = {}
+    for prefix in ("", "C"):
+        server, rng = own_server({"maxmemory-policy": "allkeys-lru"}), random.Random(1)
+        with server.client() as r:
+            for i in range(300):
+                r.execute_command(prefix + "SET", f"k:{i}", rng.randbytes(800))
+            r.config_set("maxmemory", r.info("memory")["used_memory"] - 40 * 1024)
+            time.sleep(0.5)  # the background has its turn as well
+            left[prefix] = sum(r.execute_command(prefix + "EXISTS", f"k:{i}") for i in range(300))
+    assert left["C"] >= left[""] - 60
+
+
+@pytest.mark.parametrize("policy", ["volatile-lru", "volatile-ttl", "volatile-random"])
+@pytest.mark.parametrize("room", [60, 100, 200, 300])
+def test_a_little_room_is_enough(own_server, policy, room):
+    """While every record may go, no write is refused."""
+    server, rng = own_server({"maxmemory-policy": policy}), random.Random(1)
+    with server.client() as r:
+        for i in range(1000):
+            r.execute_command("CSET", f"w:{i}", rng.randbytes(50), "EX", 1000)
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + room * 1024)
+        for start in range(0, 10_000, 100):
+            pipe = r.pipeline(transaction=False)
+            for i in range(start, start + 100):
+                pipe.execute_command("CSET", f"k:{i}", rng.randbytes(50), "EX", 1000)
+            pipe.execute()
+        assert r.execute_command("CDBSIZE") > 400 and r.info("stats")["evicted_keys"] == 0

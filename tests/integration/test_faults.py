@@ -13,7 +13,7 @@ import time
 import pytest
 import redis
 
-from helpers import assert_stored, info, is_error, late_by, load, now_ms, reply, texts, wait_for
+from helpers import assert_stored, info, is_error, late_by, load, now_ms, reply, texts, wait_for, wait_for_replica
 from proxy import Proxy
 from server import ROOT
 
@@ -317,6 +317,36 @@ def test_the_clock_steps_forward(faulty):
         assert_stored(r, lasting | long_lived)
         ttl = r.execute_command("CTTL", next(iter(long_lived)))
         assert 29 * DAY - 60 - 30 * DAY // 1000 <= ttl <= 29 * DAY + 60
+
+
+def test_a_replica_whose_clock_is_ahead_forgets_no_times(own_server, faulty):
+    """What has expired by its own clock is the primary's to delete, and comes back when the clock is right."""
+    primary = own_server({"ckv.maps": 16})
+    replica, faults = faulty
+    with primary.client() as r, replica.client() as q:
+        stored = load(r, texts(300), ttl=3600)
+        q.execute_command("REPLICAOF", "127.0.0.1", primary.port)
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        time.sleep(0.3)
+        faults.set(seconds=DAY)
+        time.sleep(0.3)
+        # The pages that they are in are written to, records of all ages come and go, some keep their expiry.
+        stored |= load(r, texts(300), first=1000, ttl=7200)
+        load(r, texts(300), first=2000, ttl=3 * DAY)
+        r.execute_command("CDEL", *[f"KEY:{i}" for i in range(2000, 2300)])
+        for i in range(0, 300, 3):
+            stored[b"KEY:%d" % i] += b"!"
+            r.execute_command("CAPPEND", f"KEY:{i}", "!")
+            r.execute_command("CEXPIRE", f"KEY:{i}", 1800)
+        wait_for_replica(r)
+        q.execute_command("CKV", "OPTIMIZE")
+        assert q.execute_command("CGET", "KEY:1") is None and q.execute_command("CDBSIZE") == 600
+        faults.set(seconds=0)
+        time.sleep(0.1)
+        assert_stored(q, stored)
+        ttls = [q.execute_command("CTTL", key) for key in stored]
+        assert min(ttls) > 1600 and max(ttls) <= 7200
+    primary.close()
 
 
 def test_the_clock_steps_back_and_forth(faulty):

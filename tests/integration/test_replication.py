@@ -154,3 +154,22 @@ def test_full_resync_of_a_million_records_under_load(own_server):
         with replica.client() as q:
             check_equal(r, q)
             assert q.execute_command("CDBSIZE") > 1_000_000
+
+
+def test_a_replicas_own_records_expire(own_server):
+    """What clients have written to a replica its primary knows nothing of; what the primary has written is the primary's."""
+    server = own_server()
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "replica-read-only": "no"})
+    with server.client() as r, replica.client() as q:
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        time.sleep(0.3)  # until the replica knows that it is one
+        for i in range(200):
+            q.execute_command("CSET", f"own:{i}", "v", "PX", 50)
+        q.execute_command("CSET", "other", "v")
+        q.execute_command("CPEXPIRE", "other", 50)
+        q.execute_command("CSET", "stays", "v", "EX", 1000)
+        q.execute_command("CSET", "lasts", "v", "PX", 50)
+        q.execute_command("CPERSIST", "lasts")
+        r.execute_command("CSET", "theirs", "v", "EX", 1000)
+        wait_for(lambda: q.execute_command("CDBSIZE") == 3, what="only what stays")
+        assert sorted(q.execute_command("CKEYS", "*")) == [b"lasts", b"stays", b"theirs"]

@@ -73,6 +73,12 @@ int64_t expiry_told_ms(uint16_t code, uint64_t base) {
     return ms_up(ticks_of(code, base) - (units << (2 * unit))) + 1;
 }
 
+uint64_t expiry_base_before(uint16_t code, uint64_t base, uint64_t limit) {
+    if (code >= EXPIRY_PAST) return limit;
+    uint64_t at = ticks_of(code, base);
+    return at <= limit ? at - 1 : limit;
+}
+
 uint16_t expiry_rebase(uint16_t code, uint64_t base, uint64_t new_base) {
     if (code >= EXPIRY_PAST) return code;
     uint64_t at = ticks_of(code, base);

@@ -52,6 +52,10 @@ int64_t expiry_ms(uint16_t code, uint64_t base);
  * one unit earlier (three for one code of the largest unit). */
 int64_t expiry_told_ms(uint16_t code, uint64_t base);
 
+/* The latest base up to `limit` from which this code, next to `base`, has not passed; `limit` for
+ * one that has passed already or never will. */
+uint64_t expiry_base_before(uint16_t code, uint64_t base, uint64_t limit);
+
 /* The same moment as seen from another base; EXPIRY_PAST if it is not after it. A base that
  * moves back (the clock was set back) may need a coarser unit: later by at most 1/1024 of the
  * new distance. */

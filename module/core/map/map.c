@@ -74,6 +74,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     }
     if (r.large) map_count_large(m, r.large);
     count_in(m, k->len, value->raw_len, code);
+    if (!pos) key_shapes_add(&m->shared->shapes, k->key, k->len);
     map_balance(m, index, base);
     map_tell_group(m, &before);
     return true;
@@ -102,7 +103,8 @@ static bool set_code(map *m, const map_pos *pos, uint16_t code, uint64_t base) {
     uint32_t n;
     page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
     if (pos->p->used + grown > PAGE_BYTES || !map_make_room(m, at, grown)) return false;
-    page_set_code(*at, pos->slot, code, base);
+    uint64_t held = map_base_of(m, *at, base);
+    page_set_code(*at, pos->slot, expiry_rebase(code, base, held), held);
     return true;
 }
 

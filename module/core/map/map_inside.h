@@ -109,6 +109,9 @@ typedef struct map_target {
     uint32_t page_room; /* a page that is added gets so many bytes at least */
 } map_target;
 
+/* The base that a page is given when it is written to at `base`. */
+uint64_t map_base_of(const map *m, const page *p, uint64_t base);
+
 /* The record of a slot as it is. */
 map_record map_record_of(const page_walk *at);
 

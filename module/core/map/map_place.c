@@ -60,9 +60,16 @@ static void set_uses(page *p, uint32_t slot, uint8_t uses) {
     page_set_uses(p, slot, uses);
 }
 
+uint64_t map_base_of(const map *m, const page *p, uint64_t base) {
+    return m->shared->follows ? page_base_before_all(p, base) : base;
+}
+
 /* Puts the record into a page that has room for it. Returns its slot. */
-static uint32_t put_into(page *p, const page_key *k, const map_record *r, shape s, int head) {
+static uint32_t put_into(map *m, page *p, const page_key *k, const map_record *r, shape s,
+                         int head) {
     uint32_t at = p->slots;
+    uint64_t base = map_base_of(m, p, r->base);
+    uint16_t code = expiry_rebase(r->code, r->base, base);
     if (s.member && head >= 0) {
         at = page_group_end(p, (uint32_t)head);
     } else if (s.member) {
@@ -71,7 +78,7 @@ static uint32_t put_into(page *p, const page_key *k, const map_record *r, shape 
         at++;
     }
     if (r->large) p->flags |= PAGE_LARGES;
-    fill_payload(page_insert(p, at, s.tag, s.len, r->code, r->base), k, r, s.member);
+    fill_payload(page_insert(p, at, s.tag, s.len, code, base), k, r, s.member);
     set_uses(p, at, r->uses);
     return at;
 }
@@ -112,7 +119,7 @@ page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, 
     } else if (!map_make_room(m, at, (int)grown)) {
         return NULL;
     }
-    *slot = put_into(*at, pk, r, s, head);
+    *slot = put_into(m, *at, pk, r, s, head);
     return at;
 }
 
@@ -136,7 +143,8 @@ bool map_overwrite(map *m, const page_key *pk, const map_pos *pos, const map_rec
     p = *at;
     /* In this order: a value that shrinks may make the room for its expiry. */
     fill_payload(page_replace(p, pos->slot, s.len), pk, r, s.member);
-    page_set_code(p, pos->slot, r->code, r->base);
+    uint64_t base = map_base_of(m, p, r->base);
+    page_set_code(p, pos->slot, expiry_rebase(r->code, r->base, base), base);
     set_uses(p, pos->slot, r->uses);
     map_trim_page(m, at);
     return true;

@@ -63,7 +63,7 @@ static uint32_t pour_record(pouring *to, const page_walk *at, map_key *k) {
 static bool pour_page(pouring *to, page *p) {
     map_keys keys = {.m = to->m};
     uint32_t poured = 0; /* up to this slot */
-    page_rebase(p, to->now_ticks);
+    page_rebase(p, map_base_of(to->m, p, to->now_ticks));
     for (page_walk at = page_walk_start(p); page_walk_next(&at);) {
         if (at.slot < poured) continue;
         if (!map_keys_read(&keys, &at)) return false;

@@ -85,7 +85,7 @@ static map_step reencode_page(reencoding *r, uint32_t page_index) {
     page *p = bucket_pages(b, &n)[page_index];
     map_keys keys = {.m = r->m};
     map_step step = MAP_DONE;
-    page_rebase(p, r->now_ticks);
+    page_rebase(p, map_base_of(r->m, p, r->now_ticks));
     for (page_walk at = page_walk_start(p); step == MAP_DONE && page_walk_next(&at);) {
         if (!map_keys_read(&keys, &at))
             step = MAP_FAILED;

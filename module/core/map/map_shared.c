@@ -22,6 +22,7 @@ void map_shared_clear(map_shared *s) {
     workspace_free(&s->work);
     s->work = fresh;
     codecs_clear(&s->codecs);
+    key_shapes_clear(&s->shapes);
 }
 
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out) {

@@ -9,12 +9,16 @@
 #define CKV_MAP_SHARED_H
 
 #include "codec/codecs.h"
+#include "map/key_shapes.h"
 
 typedef struct map_shared {
     const mem *mem;
     codecs codecs;
     codec_workspace work;
-    bool count_uses; /* new pages have use counts, for map_evict.h */
+    bool count_uses;   /* new pages have use counts, for map_evict.h */
+    key_shapes shapes; /* of all records */
+    /* Another's clock says what has expired: times that have passed by ours are kept. */
+    bool follows;
 } map_shared;
 
 /* False: out of memory. */

@@ -299,6 +299,16 @@ void page_rebase(page *p, uint64_t base) {
     set_base(p, base);
 }
 
+uint64_t page_base_before_all(const page *p, uint64_t base) {
+    uint32_t records = p->flags & PAGE_EXPIRY ? page_records(p) : 0;
+    for (uint32_t i = 0; i < records; i++) {
+        uint16_t code;
+        memcpy(&code, codes(p) + 2 * i, 2);
+        base = expiry_base_before(code, page_base(p), base);
+    }
+    return base;
+}
+
 /* Makes the page one in which a code that is relative to `base` means the same. */
 static void fit_base(page *p, uint16_t code, uint64_t base) {
     if (code != EXPIRY_NONE) make_expiring(p, base);

@@ -220,6 +220,9 @@ void page_age(page *p);
 /* Moves the base: every code is written again as seen from there, past ones become EXPIRY_PAST. */
 void page_rebase(page *p, uint64_t base);
 
+/* The latest base up to `base` from which nothing in the page has passed. */
+uint64_t page_base_before_all(const page *p, uint64_t base);
+
 /* Bytes before the free space: header, base and arrays. */
 uint32_t page_front_bytes(const page *p);
 

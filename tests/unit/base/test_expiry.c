@@ -52,6 +52,22 @@ static void clock_back(void) {
     }
 }
 
+/* A base from which a code has not passed: as late as it can be, and the code means the same. */
+static void base_before(void) {
+    for (int i = 0; i < 100000; i++) {
+        int64_t now = 1700000000000, ttl = 1 + (int64_t)(test_random() % (1ULL << 36));
+        uint64_t base = expiry_ticks(now), late = base + test_random() % (1ULL << 36);
+        uint16_t code = expiry_code(now + ttl, now);
+        uint64_t held = expiry_base_before(code, base, late);
+        bool past = expiry_rebase(code, base, late) == EXPIRY_PAST;
+        uint16_t moved = expiry_rebase(code, base, held);
+        CHECK(held <= late && (held < late) == past && moved != EXPIRY_PAST);
+        CHECK(expiry_ms(moved, held) == expiry_ms(code, base));
+        CHECK(!past || expiry_rebase(code, base, held + 1) == EXPIRY_PAST);
+    }
+    CHECK(expiry_base_before(EXPIRY_PAST, 5, 7) == 7 && expiry_base_before(EXPIRY_NONE, 5, 7) == 7);
+}
+
 /* The unit of years, where two counts are taken and a third stands for their times as well. */
 static void told_of_long_ones(void) {
     for (int64_t years = 70; years < 272; years++) {
@@ -94,6 +110,7 @@ int main(void) {
     random_ttls();
     rebases();
     clock_back();
+    base_before();
     told_of_long_ones();
     too_long();
     special_codes();

@@ -1,0 +1,82 @@
+/* due.c: records that expire within seconds. See due.h. */
+#include "keyspace/due.h"
+
+#include "core/base/siphash.h"
+
+#include <string.h>
+
+#define SLOTS      1024
+#define HORIZON_MS 5000
+
+typedef struct due_record {
+    RedisModuleString *name; /* NULL: an empty slot */
+    int64_t at_ms;
+    int db;
+} due_record;
+
+static struct {
+    due_record slots[SLOTS]; /* by hash; the newer one stays */
+    int count;
+    int64_t next_ms; /* not after the first of them */
+    bool listening;
+    due_expire *expire;
+} due = {.next_ms = INT64_MAX};
+
+static void clear(due_record *d) {
+    RedisModule_FreeString(NULL, d->name);
+    d->name = NULL;
+    due.count--;
+}
+
+static void expire_all(RedisModuleCtx *ctx, int64_t now_ms) {
+    due.next_ms = INT64_MAX;
+    for (due_record *d = due.slots; d < due.slots + SLOTS; d++) {
+        if (!d->name) continue;
+        if (d->at_ms > now_ms) {
+            if (d->at_ms < due.next_ms) due.next_ms = d->at_ms;
+            continue;
+        }
+        RedisModule_SelectDb(ctx, d->db);
+        due.expire(ctx, d->name, now_ms);
+        clear(d);
+    }
+}
+
+static void on_loop(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)e, (void)data;
+    if (sub != REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP) return;
+    /* The time that the server keeps is that before it slept. */
+    int64_t now_ms = RedisModule_Milliseconds();
+    if (now_ms >= due.next_ms) expire_all(ctx, now_ms);
+}
+
+static void listen(bool wanted) {
+    if (due.listening == wanted) return;
+    RedisModule_SubscribeToServerEvent(ckv.ctx, RedisModuleEvent_EventLoop,
+                                       wanted ? on_loop : NULL);
+    due.listening = wanted;
+}
+
+void due_start(due_expire *expire) {
+    due.expire = expire;
+}
+
+void due_note(int db, RedisModuleString *name, int64_t at_ms, int64_t now_ms) {
+    if (at_ms <= now_ms || at_ms - now_ms > HORIZON_MS) return;
+    size_t len, old_len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    due_record *d = &due.slots[siphash13(key, len, ckv.secret) % SLOTS];
+    if (d->name && d->at_ms == at_ms && d->db == db) {
+        const char *old = RedisModule_StringPtrLen(d->name, &old_len);
+        if (old_len == len && !memcmp(old, key, len)) return;
+    }
+    if (d->name) clear(d);
+    *d = (due_record){RedisModule_CreateString(NULL, key, len), at_ms, db};
+    due.count++;
+    if (at_ms < due.next_ms) due.next_ms = at_ms;
+    listen(true);
+}
+
+void due_rest(void) {
+    if (due.count == 0) listen(false);
+}

@@ -1,0 +1,56 @@
+/* watched.c: telling WATCH of records that go all at once. See watched.h. */
+#include "keyspace/watched.h"
+
+#include "server/clock.h"
+#include "server/quiet.h"
+
+static bool somebody_watches(void) {
+    int error;
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ckv.ctx, "clients");
+    uint64_t watching = RedisModule_ServerInfoGetFieldUnsigned(info, "watching_clients", &error);
+    RedisModule_FreeServerInfo(ckv.ctx, info);
+    if (error == REDISMODULE_OK) return watching > 0;
+    info = RedisModule_GetServerInfo(ckv.ctx, "commandstats");
+    bool ever = RedisModule_ServerInfoGetFieldC(info, "cmdstat_watch") != NULL;
+    RedisModule_FreeServerInfo(ckv.ctx, info);
+    return ever;
+}
+
+/* What has expired was not there for whoever watches it. */
+static bool tell(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    const int64_t *now_ms = context;
+    if (map_expiry_ms(pos) <= *now_ms) return true;
+    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)key, key_len);
+    quiet_signal_modified(ckv.ctx, name);
+    RedisModule_FreeString(NULL, name);
+    return true;
+}
+
+static void tell_map(const keyed_map *s, int db) {
+    int64_t now_ms = clock_now_ms();
+    RedisModule_SelectDb(ckv.ctx, db);
+    for (uint32_t i = 0; i < s->m->buckets; i++) map_each(s->m, i, tell, &now_ms);
+}
+
+static void tell_db(int from, int db) {
+    for (uint32_t place = 0; place < ckv.places; place++) {
+        const keyed_map *s = maps_served_at(from, place);
+        if (s) tell_map(s, db);
+    }
+}
+
+void watched_map(keyed_map *s) {
+    if (s->m->totals.records > 0 && maps_served(s) && somebody_watches()) tell_map(s, s->db);
+}
+
+void watched_db(int db) {
+    int last = db < 0 ? maps_dbs() - 1 : db;
+    if (!maps_any() || !somebody_watches()) return;
+    for (int i = db < 0 ? 0 : db; i <= last; i++) tell_db(i, i);
+}
+
+void watched_db_from(int db, int other) {
+    if (!maps_any() || !somebody_watches()) return;
+    tell_db(db, db);
+    tell_db(db, other);
+}

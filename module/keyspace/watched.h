@@ -1,0 +1,21 @@
+/*
+ * watched.h: telling WATCH of records that go all at once, with their map or database.
+ *
+ * The server asks for each watched name whether it is a key of its own that went, and a record's is
+ * none. So each record is signalled, if anybody may be watching: newer servers tell how many do,
+ * older ones only that somebody did since they were started.
+ */
+#ifndef CKV_WATCHED_H
+#define CKV_WATCHED_H
+
+#include "keyspace/maps.h"
+
+/* A map's records are about to go, or have come: whoever watches one of them is told. */
+void watched_map(keyed_map *s);
+
+/* The same of all that a database serves (-1: all of them). */
+void watched_db(int db);
+/* What a database serves has come there from another, where somebody may watch the same names. */
+void watched_db_from(int db, int other);
+
+#endif
