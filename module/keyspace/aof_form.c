@@ -8,7 +8,6 @@
 static struct {
     bool with_records; /* the file that the AOF begins with, or may */
     bool rewriting_plain;
-    bool own_behind; /* that rewrite, commands of ours have been told already */
 } aof;
 
 void aof_form_records_loaded(void) {
@@ -41,17 +40,13 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         aof.rewriting_plain = false;
         if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
         aof.rewriting_plain = !has_preamble(ctx);
-        aof.own_behind = false;
         if (!aof.rewriting_plain && maps_any()) aof.with_records = true;
     } else if (aof.rewriting_plain) {
         aof.rewriting_plain = false;
-        if (!aof.own_behind && info_says(ctx, "aof_last_bgrewrite_status", "ok"))
-            aof.with_records = false;
+        if (info_says(ctx, "aof_last_bgrewrite_status", "ok")) aof.with_records = false;
     }
 }
 
 bool aof_form_own(RedisModuleCtx *ctx) {
-    bool own = aof.with_records && RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF;
-    aof.own_behind |= own;
-    return own;
+    return aof.with_records && RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF;
 }
