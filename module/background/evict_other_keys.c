@@ -2,6 +2,7 @@
 #include "background/evict_other_keys.h"
 
 #include "keyspace/maps.h"
+#include "server/settings.h"
 
 #define CANDIDATES     5 /* the server's own maxmemory-samples */
 #define AVERAGE_WEIGHT 0.05
@@ -104,7 +105,7 @@ size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how) {
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_WRITE);
     RedisModule_UnlinkKey(key);
     RedisModule_CloseKey(key);
-    RedisModule_Replicate(ctx, "UNLINK", "s", name);
+    RedisModule_Replicate(ctx, settings_lazy_eviction() ? "UNLINK" : "DEL", "s", name);
     RedisModule_SignalModifiedKey(ctx, name);
     RedisModule_NotifyKeyspaceEvent(ctx, REDISMODULE_NOTIFY_EVICTED, "evicted", name);
     RedisModule_FreeString(ctx, name);

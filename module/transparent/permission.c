@@ -182,10 +182,7 @@ static bool denied_keys(RedisModuleUser *user, const char *name) {
 
 static void reply_denied_keys(RedisModuleCtx *ctx, RedisModuleUser *user, RedisModuleString *key) {
     RedisModule_ACLAddLogEntry(ctx, user, key, REDISMODULE_ACL_LOG_KEY);
-    RedisModule_ReplyWithError(ctx, RedisModule_GetServerVersion() >= REDIS_7_2
-                                        ? "NOPERM No permissions to access a key"
-                                        : "NOPERM this user has no permissions to access one of "
-                                          "the keys used as arguments");
+    acl_reply_key_denied(ctx);
 }
 
 static void reply_denied(RedisModuleCtx *ctx, RedisModuleUser *user, const RedisModuleString *who,
