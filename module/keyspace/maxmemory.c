@@ -11,7 +11,7 @@
 
 /* What is kept free is a share of the limit and room for a command, at most so many bytes. */
 #define FREE_MOST   (64.0 * (1 << 20))
-#define FREE_ALWAYS (16.0 * (1 << 10))
+#define FREE_ALWAYS (1.0 * (1 << 10))
 
 #define LEARNED_SHARE(n) ((n) / 2)
 
