@@ -214,7 +214,9 @@ bool evict_reserved(void) {
 /* Evicts some. Returns false if nothing went. It is a command of its own, so that what it tells
  * replicas and AOF is on its way when it is done: "!" lets it replicate. */
 static bool call_evict(void) {
+    removals_begin_hold();
     RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "!");
+    removals_end_hold(ckv.ctx);
     bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
     if (reply) RedisModule_FreeCallReply(reply);
     return some;
