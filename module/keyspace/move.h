@@ -16,7 +16,8 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *key);
  * memory, and it stays as it is. */
 bool move_in(RedisModuleCtx *ctx, RedisModuleString *key);
 
-/* Whether some database has a record of that name, expired or not; `expiring`: one with an expiry. */
+/* Whether some database has a record of that name, expired or not; `expiring`: one with an expiry.
+ */
 bool move_any_record(const char *key, size_t len, bool expiring);
 
 /* Drops the record of a name, whose native value is newer. ctx has its database selected. */

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/prefixes.h"
+#include "keyspace/queued.h"
 #include "keyspace/replicate.h"
 #include "server/reply.h"
 
@@ -70,10 +71,8 @@ static bool is_long(RedisModuleCallReply *reply) {
            RedisModule_CallReplyInteger(reply) > NATIVE_CHANGED_IN_PART;
 }
 
-/* Not within EXEC, which may run commands on it that only the server can. */
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    bool in_exec = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (!in_exec && prefixes_match_name(key) == PREFIX_SERVING) move_in(ctx, key);
+    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_holds(key)) move_in(ctx, key);
 }
 
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

@@ -1,70 +1,87 @@
 /* queued.c: keys that a transaction leaves to the server. See queued.h. */
 #include "keyspace/queued.h"
 
-static RedisModuleDict *keys; /* NULL: none */
-static size_t transactions;
-static bool in_doubt = true; /* one may be open that was not seen to begin, or to end */
+/* Where transactions never end all at once, keys that were remembered so many keys ago are let go.
+ */
+#define KEYS_MAX 50000
+
+static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
+static bool doubt = true;        /* some of others may be open */
+static struct { RedisModuleDict *newer, *older; /* NULL: none */ } keys;
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
 }
 
-/* What was remembered is needed until the last EXEC is through. */
-static void forget_if_done(void) {
-    if (!keys || transactions > 0 || in_exec()) return;
-    RedisModule_FreeDict(NULL, keys);
-    keys = NULL;
+static void free_dict(RedisModuleDict **d) {
+    if (*d) RedisModule_FreeDict(NULL, *d);
+    *d = NULL;
 }
 
-void queued_begin(void) {
-    forget_if_done();
-    transactions++;
-    in_doubt = true;
+static void add(RedisModuleDict **d, const void *key, size_t len) {
+    if (!*d) *d = RedisModule_CreateDict(NULL);
+    RedisModule_DictSetC(*d, (void *)key, len, NULL);
 }
 
-void queued_end(void) {
-    if (transactions > 0) transactions--;
-}
-
-bool queued_open(void) {
-    return transactions > 0;
-}
-
-bool queued_surely_none(void) {
-    return !in_doubt;
-}
-
-void queued_doubt(void) {
-    in_doubt = true;
-}
-
-void queued_correct(size_t counted) {
-    transactions = counted;
-    in_doubt = counted > 0;
-    forget_if_done();
-}
-
-void queued_note(const char *key, size_t len) {
-    forget_if_done();
-    if (transactions == 0) return;
-    if (!keys) keys = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(keys, (void *)key, len, NULL);
-}
-
-bool queued_holds(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (!keys || !(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_MULTI)) return false;
-    int missing;
-    RedisModule_DictGet(keys, key, &missing);
+static bool holds(RedisModuleDict *d, const void *key, size_t len) {
+    int missing = 1;
+    if (d) RedisModule_DictGetC(d, (void *)key, len, &missing);
     return !missing;
 }
 
-void queued_each(queued_visitor *each) {
-    if (!keys) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(keys, "^", NULL, 0);
-    RedisModuleString *key;
-    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
-        each(key);
-        RedisModule_FreeString(NULL, key);
+/* What was remembered is needed until the last EXEC is through. */
+static void forget_if_done(void) {
+    if (clients || doubt || in_exec()) return;
+    free_dict(&keys.newer);
+    free_dict(&keys.older);
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+void queued_begin(uint64_t client) {
+    forget_if_done();
+    if (client == QUEUED_ANYBODY)
+        doubt = true;
+    else
+        add(&clients, &client, sizeof client);
+}
+
+void queued_end(uint64_t client) {
+    if (client == QUEUED_ANYBODY || !clients) return;
+    RedisModule_DictDelC(clients, &client, sizeof client, NULL);
+    if (RedisModule_DictSize(clients) == 0) free_dict(&clients);
+}
+
+bool queued_open(uint64_t client) {
+    if (doubt) return true;
+    return client == QUEUED_ANYBODY ? clients != NULL : holds(clients, &client, sizeof client);
+}
+
+void queued_counted(size_t transactions) {
+    doubt = transactions > (clients ? RedisModule_DictSize(clients) : 0);
+    forget_if_done();
+}
+
+bool queued_doubted(void) {
+    return doubt;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+void queued_note(const char *key, size_t len) {
+    forget_if_done();
+    if (keys.newer && RedisModule_DictSize(keys.newer) >= KEYS_MAX) {
+        free_dict(&keys.older);
+        keys.older = keys.newer;
+        keys.newer = NULL;
     }
-    RedisModule_DictIteratorStop(it);
+    add(&keys.newer, key, len);
+}
+
+bool queued_holds(const RedisModuleString *key) {
+    size_t len;
+    forget_if_done();
+    if (!keys.newer && !keys.older) return false;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return holds(keys.newer, text, len) || holds(keys.older, text, len);
 }

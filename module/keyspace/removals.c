@@ -63,7 +63,7 @@ void removals_end_hold(RedisModuleCtx *ctx) {
 
 void removals_announce(RedisModuleCtx *ctx, removals *all, int type, const char *event) {
     if (all->count == 0) return;
-    replicate_removed(ctx, all->keys, all->count);
+    replicate_gone(ctx, all->keys, all->count);
     for (size_t i = 0; i < all->count; i++) {
         removals_tell(ctx, all->keys[i], type, event);
         RedisModule_FreeString(NULL, all->keys[i]);

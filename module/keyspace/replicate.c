@@ -72,17 +72,17 @@ void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleStri
     tell(ctx, plain, command, args, count);
 }
 
+void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
+    if (!goes_nowhere(ctx)) replicate_gone(ctx, keys, count);
+}
+
 /* Keys of one kind in a row go together. */
-void replicate_removed(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
+void replicate_gone(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
     for (size_t first = 0, end; first < count; first = end) {
         bool plain = is_plain(keys[first]);
         for (end = first + 1; end < count && is_plain(keys[end]) == plain;) end++;
         tell(ctx, plain, "CDEL", keys + first, end - first);
     }
-}
-
-void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    if (!goes_nowhere(ctx)) replicate_removed(ctx, keys, count);
 }
 
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms) {

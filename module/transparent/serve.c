@@ -3,11 +3,13 @@
 
 #include "background/active_expiry.h"
 
+#include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
+#include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
@@ -18,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Counting looks at all clients, so it takes this share of the time at most, 1 in n. */
 #define COUNT_EVERY_MS 1000
+#define COUNT_SHARE    1000
 
 typedef RedisModuleCommandFilterCtx filtered;
 
@@ -32,11 +36,13 @@ static bool matches(filtered *f, int i) {
 
 /* ---- commands that only the server can run --------------------------------------------------- */
 
-/* As a command of its own, which may tell an AOF: what a filter replicates goes nowhere. */
-static void move_out_everywhere(RedisModuleString *key, bool expiring) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len, expiring)) return;
+/* Keys that moved out while a pause of all writes kept the AOF as it is. It is told when that is
+ * over, before anything else. NULL: none. */
+static RedisModuleDict *untold;
+
+/* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
+ * nowhere. */
+static void call_move_out(RedisModuleString *key) {
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CMOVEOUT", "!s", key);
@@ -44,11 +50,44 @@ static void move_out_everywhere(RedisModuleString *key, bool expiring) {
     }
 }
 
+static void tell_untold(void) {
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(untold, "^", NULL, 0);
+    RedisModuleString *key;
+    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
+        call_move_out(key);
+        RedisModule_FreeString(NULL, key);
+    }
+    RedisModule_DictIteratorStop(it);
+    RedisModule_FreeDict(NULL, untold);
+    untold = NULL;
+}
+
+static void move_out_in_pause(RedisModuleString *key) {
+    if (!untold) untold = RedisModule_CreateDict(NULL);
+    RedisModule_DictSet(untold, key, NULL);
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        move_out(ckv.ctx, key);
+    }
+}
+
+static void move_out_everywhere(RedisModuleString *key, bool expiring) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (!move_any_record(text, len, expiring)) return;
+    if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
+        move_out_in_pause(key);
+    else
+        call_move_out(key);
+}
+
+static bool may_be_queued; /* the command that the filter looks at */
+
 static void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;
-    queued_note(text, len);
+    if (may_be_queued) queued_note(text, len);
     move_out_everywhere(key, false);
 }
 
@@ -57,10 +96,6 @@ static void leave_key(RedisModuleString *key) {
 static void leave_watched(filtered *f, int argc) {
     for (int i = 1; i < argc; i++)
         if (matches(f, i)) move_out_everywhere(arg(f, i), true);
-}
-
-static void move_out_queued(RedisModuleString *key) {
-    move_out_everywhere(key, false);
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -145,7 +180,7 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
 /* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
  * nor held back until a pause of all writes ends. Then the server's own command does the same. */
 static bool is_about_no_record(filtered *f, int first, int last, int step) {
-    if (!queued_surely_none() || RedisModule_AvoidReplicaTraffic()) return false;
+    if (may_be_queued || RedisModule_AvoidReplicaTraffic()) return false;
     for (int i = first; i <= last; i += step) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
@@ -159,8 +194,18 @@ static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
+/* Rules that a transaction changes are changed some time within EXEC: they are known again behind
+ * it. */
+static bool acl_queued, acl_changing;
+
+static void look_at_acl_again(void) {
+    if (!acl_changing) return;
+    permission_forget();
+    acl_changing = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
-    int first, last, step;
+    int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
     bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
@@ -170,6 +215,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     }
     if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
         return;
+    look_at_acl_again();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -181,51 +227,63 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-static bool acl_queued; /* rules will change in a transaction */
-
-/* Who leaves in the middle of a transaction, by RESET for one, is noticed by counting. */
+/* Transactions that nobody knows of, because Redis 7.0 does not tell a filter who sends a command,
+ * or because they began before there was a filter, are counted until there is none. */
 static bool count_due;
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused);
 
-static void count_later(void) {
-    if (!count_due) RedisModule_CreateTimer(ckv.ctx, COUNT_EVERY_MS, count_transactions, NULL);
+static void count_later(int64_t after_ms) {
+    if (!count_due) RedisModule_CreateTimer(ckv.ctx, after_ms, count_transactions, NULL);
     count_due = true;
 }
 
-/* Some may have begun before the filter was there. */
-static void doubt_transactions(void) {
-    queued_doubt();
-    count_later();
+static size_t count_words(const char *text, size_t len, const char *word) {
+    size_t count = 0, word_len = strlen(word);
+    const char *end = text + len;
+    for (; (text = memmem(text, (size_t)(end - text), word, word_len)); text += word_len) count++;
+    return count;
 }
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     count_due = false;
+    uint64_t began_us = clock_monotonic_us();
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
-    size_t len = 0, open = 0;
+    size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    const char *at = text, *end = text + len;
-    while (at && (at = memmem(at, (size_t)(end - at), " multi=", 7)))
-        open += (at += 7) < end && *at != '-';
-    if (text) queued_correct(open);
+    if (text)
+        queued_counted(count_words(text, len, " multi=") - count_words(text, len, " multi=-1"));
     if (list) RedisModule_FreeCallReply(list);
-    if (queued_open()) count_later();
+    int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
+    if (queued_doubted()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
 }
 
-static void on_exec(void) {
-    queued_each(move_out_queued);
-    queued_end();
-    if (acl_queued) permission_forget();
-    acl_queued = queued_open();
+/* The number of who sends a command, where the server tells. */
+static uint64_t sender(filtered *f) {
+    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
+                                                : QUEUED_ANYBODY;
+}
+
+static void on_multi(filtered *f) {
+    queued_begin(sender(f));
+    if (queued_doubted()) count_later(COUNT_EVERY_MS);
+}
+
+static void on_exec(filtered *f) {
+    queued_end(sender(f));
+    acl_changing |= acl_queued;
+    acl_queued = queued_open(QUEUED_ANYBODY);
 }
 
 static void filter(filtered *f) {
     size_t len;
+    if (untold && !RedisModule_AvoidReplicaTraffic()) tell_untold();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
     int argc = RedisModule_CommandFilterArgsCount(f);
+    may_be_queued = queued_open(QUEUED_ANYBODY) && queued_open(sender(f));
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
         serve_command(f, e, argc);
@@ -249,18 +307,17 @@ static void filter(filtered *f) {
             active_expiry_enable(!arg_is(arg(f, 2), "0"));
         break;
     case COMMAND_MULTI:
-        queued_begin();
-        count_later();
+        on_multi(f);
         break;
     case COMMAND_EXEC:
-        on_exec();
+        on_exec(f);
         break;
     case COMMAND_DISCARD:
-        queued_end();
+        queued_end(sender(f));
         break;
     case COMMAND_ACL:
         permission_forget();
-        acl_queued |= queued_open();
+        acl_queued |= may_be_queued;
         break;
     case COMMAND_KEYLESS:
         break;
@@ -296,9 +353,9 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
 static void configure(void) {
     if (prefixes_any()) {
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
-        if (!filter_has(FILTER_SERVE)) doubt_transactions();
+        if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
         listen_to_new_keys(ckv.ctx);
-        catalogue_read(ckv.ctx);
+        catalogue_read(ckv.ctx, served_find);
         permission_forget();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
@@ -307,15 +364,13 @@ static void configure(void) {
 }
 
 void serve_modules_changed(RedisModuleCtx *ctx) {
-    if (prefixes_any()) catalogue_read(ctx);
+    if (prefixes_any()) catalogue_read(ctx, served_find);
 }
 
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const RedisModuleClientInfo *client = data;
-    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED &&
-        client->flags & REDISMODULE_CLIENTINFO_FLAG_MULTI)
-        queued_end();
+    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) queued_end(client->id);
 }
 
 int serve_start(RedisModuleCtx *ctx) {

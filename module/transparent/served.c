@@ -4,6 +4,7 @@
 #include "commands/command_table.h"
 #include "commands/register.h"
 #include "keyspace/native.h"
+#include "server/reply.h"
 #include "transparent/permission.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
@@ -96,12 +97,15 @@ static command_entry entry_of(const served_command *s) {
                            .key_flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS};
 }
 
-/* What runs for every ckv+ command. */
+/* What runs for every ckv+ command, which only the filter can have sent: the name is the very one
+ * that it puts there. Whoever types it has not been asked who he is. */
 static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     /* Of no other the server wants to know where its keys are, and no command is running then. */
     if (RedisModule_IsKeysPositionRequest(ctx)) return cmd_cmsetex(ctx, argv, argc);
     const char *name = native_name(ctx);
     int served = served_find(name);
+    if (argv[0] != asking[served])
+        return reply_error(ctx, "ERR unknown command '" CKV_ASKING_PREFIX "%s'", name);
     if (!permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
     return entry_of(&table[served]).function(ctx, argv, argc);
 }
@@ -153,7 +157,7 @@ int served_register(RedisModuleCtx *ctx) {
 uint8_t served_find(const char *name) {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(table[i].name, name)) return (uint8_t)i;
-    return SERVED_NONE;
+    return CATALOGUE_NOT_SERVED;
 }
 
 served_keys served_keys_of(int served) {

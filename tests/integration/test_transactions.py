@@ -109,19 +109,25 @@ def test_watch_sees_what_a_swap_brings(r, other):
 @pytest.mark.parametrize("prefix", ["C", ""])
 @pytest.mark.parametrize("how", ["written", "read", "expire"])
 def test_watch_sees_the_expiry(r, prefix, how):
-    for i in range(20):
+    rounds = 0
+    while rounds < 3:
+        began = time.monotonic()
         if how == "written":
-            r.execute_command(prefix + "SET", "w", "1", "PX", 20)
+            r.execute_command(prefix + "SET", "w", "1", "PX", 200)
         else:
-            r.execute_command(prefix + "SET", "w", "1", "PX", 5000)
-            r.execute_command(prefix + "PEXPIRE", "w", 20)
+            r.execute_command(prefix + "SET", "w", "1", "PX", 50_000)
+            r.execute_command(prefix + "PEXPIRE", "w", 200)
         r.execute_command("WATCH", "w")
         if how == "read":
-            assert r.execute_command(prefix + "GET", "w") == b"1"
-        time.sleep(0.022 + i / 5000)
+            r.execute_command(prefix + "GET", "w")
+        in_time = time.monotonic() - began < 0.2
+        time.sleep(max(0, began + 0.21 + rounds / 2000 - time.monotonic()) + (0 if in_time else 0.2))
         r.execute_command("MULTI")
         r.execute_command(prefix + "INCR", "w")
-        assert r.execute_command("EXEC") is None
+        answer = r.execute_command("EXEC")
+        # On a busy machine it may have expired before it was watched.
+        assert answer is None or not in_time
+        rounds += in_time
 
 
 @pytest.mark.parametrize("prefix", ["C", ""])
