@@ -276,7 +276,7 @@ static void on_multi(filtered *f) {
 static void on_exec(filtered *f) {
     queued_end(sender(f));
     acl_changing |= acl_queued;
-    acl_queued = queued_open(QUEUED_ANYBODY);
+    acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
 static void filter(filtered *f) {

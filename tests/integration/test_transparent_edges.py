@@ -133,3 +133,24 @@ def test_a_del_of_keys_with_and_without_a_prefix_is_told_of_both(own_server, aof
     server.restart(save=False)
     with server.client() as r:
         assert sorted(r.keys()) == ([b"c:2", b"other:2"] if aof == "yes" else [])
+
+
+def test_a_client_is_told_of_what_its_own_command_evicts(server):
+    """Of what goes before its command is carried out, that is, together with that of others."""
+    with socket.create_connection(("127.0.0.1", server.port)) as s, server.client() as r:
+        s.settimeout(10)
+        s.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\n")
+        r.set("first", "value")
+        r.config_set("maxmemory-policy", "volatile-random")
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + (1 << 20))
+        s.sendall(b"".join(b"SETEX volatile:%d 1000 x\r\nGET volatile:%d\r\n" % (i, i) for i in range(100)))
+        s.sendall(b"SETBIT big 24000000 0\r\nGETBIT big 0\r\nECHO done\r\n")
+        heard = b""
+        while b"$4\r\ndone\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        # Before the reply of the command that would have found too little memory.
+        assert heard.count(b"invalidate") == 100
+        s.sendall(b"CLIENT TRACKING OFF\r\nECHO again\r\n")
+        while b"$5\r\nagain\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        assert heard.count(b"volatile:99\r\n") == 1
