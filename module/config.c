@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <string.h>
 
+static bool config_started; /* the settings of the start are read */
+
 static long long get_number(const char *name, void *at) {
     (void)name;
     return *(long long *)at;
@@ -16,6 +18,21 @@ static int set_number(const char *name, long long value, void *at, RedisModuleSt
     (void)name, (void)error;
     *(long long *)at = value;
     codecs_set_zstd_level(&ckv.shared.codecs, (int)ckv.config.compression_level);
+    return REDISMODULE_OK;
+}
+
+/* ---- ckv.maps -------------------------------------------------------------------------------- */
+
+/* The number of maps stays what it is at the start. CONFIG SET of the same number is no error, as
+ * clients write back what they have read, so the server does not take it for immutable. */
+static int set_maps(const char *name, long long value, void *at, RedisModuleString **error) {
+    static const char why[] = "can't be changed while the server runs";
+    (void)name;
+    if (config_started && value != *(long long *)at) {
+        *error = RedisModule_CreateString(NULL, why, strlen(why));
+        return REDISMODULE_ERR;
+    }
+    *(long long *)at = value;
     return REDISMODULE_OK;
 }
 
@@ -50,22 +67,27 @@ int config_register(RedisModuleCtx *ctx) {
         const char *name;
         long long *at, standard, min, max;
         unsigned flags;
+        RedisModuleConfigSetNumericFunc set;
     } settings[] = {
-        {"maps", &ckv.config.maps, 1024, 1, 65536, REDISMODULE_CONFIG_IMMUTABLE},
+        {"maps", &ckv.config.maps, 1024, 1, 65536, REDISMODULE_CONFIG_DEFAULT, set_maps},
         {"dictionary-size", &ckv.config.dictionary_size, 8 << 20, 64 << 10, 64 << 20,
-         REDISMODULE_CONFIG_MEMORY},
-        {"compression-level", &ckv.config.compression_level, 3, 1, 19, 0},
+         REDISMODULE_CONFIG_MEMORY, set_number},
+        {"compression-level", &ckv.config.compression_level, 3, 1, 19, REDISMODULE_CONFIG_DEFAULT,
+         set_number},
         {"train-after", &ckv.config.train_after, 1 << 20, 64 << 10, 1 << 30,
-         REDISMODULE_CONFIG_MEMORY},
-        {"maxmemory", &ckv.config.maxmemory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY},
+         REDISMODULE_CONFIG_MEMORY, set_number},
+        {"maxmemory", &ckv.config.maxmemory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
+         set_number},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (RedisModule_RegisterNumericConfig(
-                ctx, settings[i].name, settings[i].standard, settings[i].flags, settings[i].min,
-                settings[i].max, get_number, set_number, NULL, settings[i].at) != REDISMODULE_OK)
+        if (RedisModule_RegisterNumericConfig(ctx, settings[i].name, settings[i].standard,
+                                              settings[i].flags, settings[i].min, settings[i].max,
+                                              get_number, settings[i].set, NULL,
+                                              settings[i].at) != REDISMODULE_OK)
             return REDISMODULE_ERR;
     if (RedisModule_RegisterStringConfig(ctx, "prefixes", "", 0, get_prefixes, set_prefixes, NULL,
                                          NULL) != REDISMODULE_OK)
         return REDISMODULE_ERR;
-    return RedisModule_LoadConfigs(ctx);
+    config_started = RedisModule_LoadConfigs(ctx) == REDISMODULE_OK;
+    return config_started ? REDISMODULE_OK : REDISMODULE_ERR;
 }

@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
+#include "keyspace/native.h"
 #include "server/reply.h"
 #include "server/clock.h"
 #include "keyspace/replicate.h"
@@ -14,8 +15,7 @@ static bool store(record *r, RedisModuleString *value, int64_t at_ms) {
     const char *bytes = RedisModule_StringPtrLen(value, &len);
     if (!record_put(r, bytes, len, at_ms)) return false;
     replicate_set(r->ctx, r->name, value, at_ms);
-    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
-    if (at_ms != EXPIRY_NEVER) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    record_notify_set(r, at_ms != EXPIRY_NEVER);
     return true;
 }
 
@@ -62,8 +62,10 @@ int cmd_cgetdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
-    if (record_reply_value(&r) && r.found) record_delete_by_command(&r);
-    return REDISMODULE_OK;
+    RedisModuleString *old;
+    if (!record_copy_value(&r, &old)) return REDISMODULE_OK;
+    if (r.found) record_delete_by_command(&r);
+    return record_reply_copy(&r, old);
 }
 
 typedef struct getex_options {
@@ -92,6 +94,8 @@ int cmd_cgetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     RedisModuleString *value;
     if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
+    /* Of what is missing, servers differ in which errors of the options come first. */
+    if (!r.found && argc > 2 && native_sent(ctx)) return native_run(ctx, argv, argc);
     record_note_read(&r);
     bool changes = r.found && (o.unit >= 0 || o.persist);
     if (!changes) {

@@ -55,8 +55,7 @@ static bool put(RedisModuleString *raw, const set_options *o, record *r, const c
         replicate_set_keeping_expiry(r->ctx, r->name, raw);
     else
         replicate_set(r->ctx, r->name, raw, at_ms);
-    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
-    if (o->unit >= 0) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    record_notify_set(r, o->unit >= 0);
     return true;
 }
 

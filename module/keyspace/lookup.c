@@ -24,14 +24,13 @@ static void expire_if_due(record *r) {
 
 /* Whether a key without a record is the server's own. */
 static bool is_native(RedisModuleCtx *ctx, RedisModuleString *name) {
-    if (!prefixes_any()) return false;
-    switch (prefixes_match_name(name)) {
+    switch (prefixes_any() ? prefixes_match_name(name) : PREFIX_NONE) {
     case PREFIX_NONE:
-        return false;
+        return native_sent(ctx); /* it was queued while the prefix was still set */
     case PREFIX_LEAVING:
         return true;
     case PREFIX_SERVING:
-        return queued_holds(ctx, name) || native_exists(ctx, name);
+        return queued_holds(name) || native_exists(ctx, name);
     }
     return false;
 }

@@ -3,7 +3,6 @@
 
 #include "keyspace/map_home.h"
 #include "keyspace/places.h"
-#include "keyspace/queued.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -33,12 +32,13 @@ static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
                                     places_of_key((const uint8_t *)key, len), key, len, f);
 }
 
-bool move_any_record(const char *key, size_t len) {
+bool move_any_record(const char *key, size_t len, bool expiring) {
     if (!may_be(key, len)) return false;
     uint32_t place = places_of_key((const uint8_t *)key, len);
     found f;
     for (int db = 0; db < maps_dbs(); db++)
-        if (find(db, place, key, len, &f)) return true;
+        if (find(db, place, key, len, &f) && (!expiring || map_expiry_ms(&f.pos) != EXPIRY_NEVER))
+            return true;
     return false;
 }
 
@@ -89,7 +89,6 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());
         if (done) {
             RedisModule_DeleteKey(key);
-            queued_record_made(name);
             ckv.stats.moved_in++;
         }
     }

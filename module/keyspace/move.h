@@ -16,8 +16,9 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *key);
  * memory, and it stays as it is. */
 bool move_in(RedisModuleCtx *ctx, RedisModuleString *key);
 
-/* Whether some database has a record of that name, expired or not. */
-bool move_any_record(const char *key, size_t len);
+/* Whether some database has a record of that name, expired or not; `expiring`: one with an expiry.
+ */
+bool move_any_record(const char *key, size_t len, bool expiring);
 
 /* Drops the record of a name, whose native value is newer. ctx has its database selected. */
 void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *key);

@@ -4,6 +4,8 @@
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/prefixes.h"
+#include "keyspace/queued.h"
+#include "keyspace/replicate.h"
 #include "server/reply.h"
 
 #include <string.h>
@@ -49,26 +51,45 @@ int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
     return REDISMODULE_OK;
 }
 
-static bool writes_string(const char *name) {
-    static const char *const writers[] = {"set",    "setex",  "psetex",  "getset",
-                                          "append", "incr",   "incrby",  "incrbyfloat",
-                                          "decr",   "decrby", "setrange"};
-    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
-        if (!strcmp(name, writers[i])) return true;
-    return false;
+typedef enum written { WRITTEN_NOTHING, WRITTEN_WHOLE, WRITTEN_PART } written;
+
+/* What a command writes of a string. */
+static written writes(const char *name) {
+    static const char *const parts[] = {"append", "setrange"};
+    static const char *const whole[] = {"set",    "setex",       "psetex", "getset", "incr",
+                                        "incrby", "incrbyfloat", "decr",   "decrby"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(name, parts[i])) return WRITTEN_PART;
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (!strcmp(name, whole[i])) return WRITTEN_WHOLE;
+    return WRITTEN_NOTHING;
 }
 
-/* Not within EXEC, which may run commands on it that only the server can. */
+/* Whether what was replied is the length of a value that stays with the server. */
+static bool is_long(RedisModuleCallReply *reply) {
+    return reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER &&
+           RedisModule_CallReplyInteger(reply) > NATIVE_CHANGED_IN_PART;
+}
+
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    bool in_exec = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (!in_exec && prefixes_match_name(key) == PREFIX_SERVING) move_in(ctx, key);
+    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_holds(key)) move_in(ctx, key);
 }
 
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *name = native_name(ctx);
-    native_reply(ctx, native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1));
-    if (writes_string(name)) native_take_in(ctx, argv[1]);
+    written what = writes(name);
+    RedisModuleCallReply *reply =
+        native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);
+    if (what == WRITTEN_PART && is_long(reply)) what = WRITTEN_NOTHING;
+    native_reply(ctx, reply);
+    if (what != WRITTEN_NOTHING) native_take_in(ctx, argv[1]);
     return REDISMODULE_OK;
+}
+
+int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (move_out(ctx, argv[1])) replicate_move_out(ctx, argv[1]);
+    return native_reply(
+        ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }
 
 long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key) {

@@ -17,6 +17,10 @@ bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key);
 /* Keys of the selected database that are not ckv's. */
 uint64_t native_count(RedisModuleCtx *ctx);
 
+/* Longer values that are changed in part are left to the server: ckv would encode all of them anew
+ * for each change. */
+#define NATIVE_CHANGED_IN_PART 4096
+
 /* Calls the server's own command with these arguments, as part of this one: events and WATCH are
  * its business, and so are replicas and the AOF, unless the caller tells them itself. The caller
  * frees the reply; NULL: it could not be called. */
@@ -34,6 +38,10 @@ const char *native_name(RedisModuleCtx *ctx);
 /* Lets the server's own command do what the running one was to do, and replies as it does. A string
  * that it has written moves into ckv, where it belongs. */
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+/* The same for a value that is better off with the server: a record moves out first, and the string
+ * stays there. */
+int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* The same of one key of several, told to replicas by the caller: the number that it replies. */
 long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key);

@@ -9,12 +9,16 @@
 
 /* Names of four bytes of the database and the key behind it. */
 static RedisModuleDict *names;
-/* Whether this server is a replica that clients may write to: looked up between commands. */
-static bool writable_replica;
 static RedisModuleString *next;
 
+/* The setting may have changed just now. */
+static bool is_writable_replica(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    return (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
+}
+
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
-    if (!writable_replica || role_repeats(ctx)) return;
+    if (!ckv.shared.follows || !is_writable_replica(ctx) || role_repeats(ctx)) return;
     if (!names) names = RedisModule_CreateDict(NULL);
     RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&db, sizeof db);
     RedisModule_StringAppendBuffer(NULL, name, (const char *)key, len);
@@ -58,8 +62,6 @@ static bool expire_one(RedisModuleCtx *ctx, RedisModuleString *name, own_records
 
 void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     int flags = RedisModule_GetContextFlags(ctx);
-    writable_replica =
-        (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
     ckv.shared.follows = flags & REDISMODULE_CTX_FLAGS_SLAVE;
     if (!ckv.shared.follows) forget_all();
     if (!names || flags & REDISMODULE_CTX_FLAGS_LOADING) return;

@@ -7,10 +7,7 @@
 
 static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
 static bool doubt = true;        /* some of others may be open */
-static struct {
-    RedisModuleDict *newer, *older; /* keys; NULL: none */
-    RedisModuleDict *made;          /* those of them that have become records */
-} keys;
+static struct { RedisModuleDict *newer, *older; /* NULL: none */ } keys;
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
@@ -37,7 +34,6 @@ static void forget_if_done(void) {
     if (clients || doubt || in_exec()) return;
     free_dict(&keys.newer);
     free_dict(&keys.older);
-    free_dict(&keys.made);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
@@ -82,36 +78,10 @@ void queued_note(const char *key, size_t len) {
     add(&keys.newer, key, len);
 }
 
-static bool remembered(const RedisModuleString *key, const char **text, size_t *len) {
+bool queued_holds(const RedisModuleString *key) {
+    size_t len;
+    forget_if_done();
     if (!keys.newer && !keys.older) return false;
-    *text = RedisModule_StringPtrLen(key, len);
-    return holds(keys.newer, *text, *len) || holds(keys.older, *text, *len);
-}
-
-void queued_record_made(RedisModuleString *key) {
-    const char *text;
-    size_t len;
-    if (remembered(key, &text, &len)) add(&keys.made, text, len);
-}
-
-bool queued_holds(RedisModuleCtx *ctx, RedisModuleString *key) {
-    const char *text;
-    size_t len;
-    return (keys.newer || keys.older) &&
-           RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_MULTI &&
-           remembered(key, &text, &len);
-}
-
-void queued_each_made(queued_visitor *each) {
-    RedisModuleDict *made = keys.made;
-    if (!made) return;
-    keys.made = NULL;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(made, "^", NULL, 0);
-    RedisModuleString *key;
-    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
-        each(key);
-        RedisModule_FreeString(NULL, key);
-    }
-    RedisModule_DictIteratorStop(it);
-    RedisModule_FreeDict(NULL, made);
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return holds(keys.newer, text, len) || holds(keys.older, text, len);
 }

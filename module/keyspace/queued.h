@@ -2,9 +2,9 @@
  * queued.h: keys that a transaction will use with commands that only the server can run.
  *
  * Such a command needs the key's record moved out before it runs, and within EXEC nobody comes by
- * between one command and the next. So the keys are remembered when the commands are queued; those
- * that have become records meanwhile are moved out before EXEC; and commands of ours that EXEC runs
- * leave all of them to the server: its own command then does what ours would have done.
+ * between one command and the next. So the record moves out when the command is queued, and as long
+ * as the key is remembered here, whoever writes it leaves it to the server: its own command then
+ * does what ours would have done.
  *
  * Redis 7.0 does not tell a filter who sends a command: there the keys of all such commands are
  * remembered while any transaction is open. It does no harm to remember one too many.
@@ -32,15 +32,7 @@ bool queued_doubted(void);
 
 /* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
-/* A record has come to be: if its key is remembered, it must move out before EXEC. */
-void queued_record_made(RedisModuleString *key);
-
-/* Whether a command that EXEC runs leaves this key to the server. */
-bool queued_holds(RedisModuleCtx *ctx, RedisModuleString *key);
-
-/* Calls `each` with every key that is remembered and has become a record since, and forgets that it
- * has. */
-typedef void queued_visitor(RedisModuleString *key);
-void queued_each_made(queued_visitor *each);
+/* Whether a key is left to the server. */
+bool queued_holds(const RedisModuleString *key);
 
 #endif

@@ -4,7 +4,6 @@
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
-#include "keyspace/queued.h"
 #include "keyspace/own_records.h"
 #include "keyspace/removals.h"
 #include "keyspace/replicate.h"
@@ -111,10 +110,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
     if (!m || !map_put(m, &r->key, pos, value, code, base)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
-    if (!pos) {
-        queued_record_made(r->name);
-        record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
-    }
+    if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
 
@@ -215,6 +211,17 @@ void record_notify(const record *r, int type, const char *event) {
     notifying = true;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
     notifying = false;
+}
+
+/* Redis 8.2 tells of what SET has written over. */
+#define NOTIFY_OVERWRITTEN (1 << 15)
+#define REDIS_8_2          0x00080200
+
+void record_notify_set(const record *r, bool expires) {
+    if (r->found && RedisModule_GetServerVersion() >= REDIS_8_2)
+        record_notify(r, NOTIFY_OVERWRITTEN, "overwritten");
+    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
+    if (expires) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
 }
 
 bool record_notifying(void) {

@@ -73,6 +73,8 @@ void record_gather_expired(removals *into);
 
 /* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
 void record_notify(const record *r, int type, const char *event);
+/* The events of SET, after the record has been put; `expires`: it was given an expiry. */
+void record_notify_set(const record *r, bool expires);
 /* Whether an event that a listener is told of is about a record. */
 bool record_notifying(void);
 

@@ -1,8 +1,6 @@
 /* catalogue.c: the server's commands. See catalogue.h. */
 #include "transparent/catalogue.h"
 
-#include "transparent/served.h"
-
 #include <string.h>
 
 #define SLOTS_LOG2 11 /* of the table: a server has some 400 commands, and modules bring more */
@@ -11,10 +9,19 @@
 static catalogue_entry table[CELLS];
 static size_t count;
 
+/* Four bytes in lower case, or nearly so: what it does to other bytes than letters is no matter. */
+static uint32_t four_bytes(const char *at) {
+    uint32_t bytes;
+    memcpy(&bytes, at, sizeof bytes);
+    return bytes | 0x20202020;
+}
+
+/* Of the first and the last bytes and the length: reading all would be a third of what most
+ * commands cost here. */
 static uint32_t hash_of(const char *name, size_t len) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < len; i++) hash = (hash ^ ((uint8_t)name[i] | 0x20)) * 16777619u;
-    return hash >> (32 - SLOTS_LOG2);
+    uint64_t ends = len < 4 ? (name[0] | 0x20u) << 8 | (name[len - 1] | 0x20u)
+                            : (uint64_t)four_bytes(name) << 32 | four_bytes(name + len - 4);
+    return (uint32_t)((ends ^ len) * 0x9e3779b97f4a7c15u >> (64 - SLOTS_LOG2));
 }
 
 /* The name in the table is in lower case. */
@@ -33,7 +40,7 @@ static catalogue_entry *cell_of(const char *name, size_t len) {
 }
 
 const catalogue_entry *catalogue_find(const char *name, size_t len) {
-    if (len > CATALOGUE_NAME_MAX) return NULL;
+    if (len == 0 || len > CATALOGUE_NAME_MAX) return NULL;
     const catalogue_entry *e = cell_of(name, len);
     return *e->name ? e : NULL;
 }
@@ -65,21 +72,20 @@ static bool subcommand_has_keys(RedisModuleCallReply *command) {
     return false;
 }
 
-/* Commands that are not what their keys say: those of a script are read by commands of its own, and
- * WATCH reads none. */
+/* Commands that are not what their keys say: those of a script are read by commands of its own. */
 static bool special_kind(const char *name, catalogue_kind *kind) {
     static const struct {
         const char *name;
         catalogue_kind kind;
     } specials[] = {
-        {"multi", COMMAND_MULTI},     {"exec", COMMAND_EXEC},
-        {"discard", COMMAND_DISCARD}, {"reset", COMMAND_DISCARD},
-        {"acl", COMMAND_ACL},         {"sort", COMMAND_SORT},
-        {"sort_ro", COMMAND_SORT},    {"debug", COMMAND_DEBUG},
-        {"eval", COMMAND_KEYLESS},    {"eval_ro", COMMAND_KEYLESS},
-        {"evalsha", COMMAND_KEYLESS}, {"evalsha_ro", COMMAND_KEYLESS},
-        {"fcall", COMMAND_KEYLESS},   {"fcall_ro", COMMAND_KEYLESS},
-        {"watch", COMMAND_KEYLESS},
+        {"multi", COMMAND_MULTI},        {"exec", COMMAND_EXEC},
+        {"discard", COMMAND_DISCARD},    {"reset", COMMAND_DISCARD},
+        {"config", COMMAND_ACL},         {"acl", COMMAND_ACL},
+        {"sort", COMMAND_SORT},          {"sort_ro", COMMAND_SORT},
+        {"debug", COMMAND_DEBUG},        {"eval", COMMAND_KEYLESS},
+        {"eval_ro", COMMAND_KEYLESS},    {"evalsha", COMMAND_KEYLESS},
+        {"evalsha_ro", COMMAND_KEYLESS}, {"fcall", COMMAND_KEYLESS},
+        {"fcall_ro", COMMAND_KEYLESS},   {"watch", COMMAND_WATCH},
     };
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;
@@ -92,7 +98,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
 static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_entry *e) {
     catalogue_kind kind;
     if (special_kind(e->name, &kind)) return kind;
-    if (e->served != SERVED_NONE) return COMMAND_SERVED;
+    if (e->served != CATALOGUE_NOT_SERVED) return COMMAND_SERVED;
     if (has_flag(command, "movablekeys")) return COMMAND_ASK;
     if (e->first > 0) return COMMAND_RANGE;
     return subcommand_has_keys(command) ? COMMAND_ASK : COMMAND_KEYLESS;
@@ -104,18 +110,18 @@ static bool is_ours(const char *name) {
            !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
 }
 
-static void add(RedisModuleCallReply *command) {
+static void add(RedisModuleCallReply *command, catalogue_served *served) {
     size_t len;
     const char *name =
         RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(command, 0), &len);
-    if (!name || len > CATALOGUE_NAME_MAX || count >= CELLS / 2) return;
+    if (!name || len == 0 || len > CATALOGUE_NAME_MAX || count >= CELLS / 2) return;
     catalogue_entry e = {.arity = (int16_t)number(command, 1),
                          .first = (int16_t)number(command, 3),
                          .last = (int16_t)number(command, 4),
                          .step = (int16_t)number(command, 5)};
     memcpy(e.name, name, len);
     if (is_ours(e.name)) return;
-    e.served = served_find(e.name);
+    e.served = served(e.name);
     e.kind = (uint8_t)kind_of(command, &e);
     if (e.kind == COMMAND_KEYLESS) return;
     catalogue_entry *cell = cell_of(e.name, len);
@@ -123,11 +129,11 @@ static void add(RedisModuleCallReply *command) {
     *cell = e;
 }
 
-void catalogue_read(RedisModuleCtx *ctx) {
+void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served) {
     RedisModuleCallReply *all = RedisModule_Call(ctx, "COMMAND", "");
     memset(table, 0, sizeof table);
     count = 0;
     for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)
-        add(RedisModule_CallReplyArrayElement(all, i));
+        add(RedisModule_CallReplyArrayElement(all, i), served);
     if (all) RedisModule_FreeCallReply(all);
 }

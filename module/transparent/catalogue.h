@@ -13,11 +13,12 @@ typedef enum catalogue_kind {
     COMMAND_RANGE,   /* the server's alone, with keys from `first` to `last` by `step` */
     COMMAND_ASK,     /* the same; the server must be asked where the keys are */
     COMMAND_SORT,    /* the same, and keys that are made of patterns */
-    COMMAND_DEBUG,   /* any argument may be a key */
+    COMMAND_WATCH,
+    COMMAND_DEBUG, /* any argument may be a key */
     COMMAND_MULTI,
     COMMAND_EXEC,
     COMMAND_DISCARD,
-    COMMAND_ACL, /* may change what users may */
+    COMMAND_ACL, /* may change what users may; CONFIG as well, by requirepass */
 } catalogue_kind;
 
 #define CATALOGUE_NAME_MAX 31
@@ -28,8 +29,12 @@ typedef struct catalogue_entry {
     int16_t arity, first, last, step;
 } catalogue_entry;
 
+/* Tells the number under which a command of that name, in lower case, is served. */
+typedef uint8_t catalogue_served(const char *name);
+#define CATALOGUE_NOT_SERVED UINT8_MAX
+
 /* Asks the server for its commands: at the start, and when a module has come or gone. */
-void catalogue_read(RedisModuleCtx *ctx);
+void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served);
 
 /* The command of a name in any case; NULL: none that has anything to do with keys. */
 const catalogue_entry *catalogue_find(const char *name, size_t len);

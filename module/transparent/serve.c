@@ -71,10 +71,10 @@ static void move_out_in_pause(RedisModuleString *key) {
     }
 }
 
-static void move_out_everywhere(RedisModuleString *key) {
+static void move_out_everywhere(RedisModuleString *key, bool expiring) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len)) return;
+    if (!move_any_record(text, len, expiring)) return;
     if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
         move_out_in_pause(key);
     else
@@ -88,7 +88,14 @@ static void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;
     if (may_be_queued) queued_note(text, len);
-    move_out_everywhere(key);
+    move_out_everywhere(key, false);
+}
+
+/* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
+ * other changes it is told. */
+static void leave_watched(filtered *f, int argc) {
+    for (int i = 1; i < argc; i++)
+        if (matches(f, i)) move_out_everywhere(arg(f, i), true);
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -187,8 +194,18 @@ static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
+/* Rules that a transaction changes are changed some time within EXEC: they are known again behind
+ * it. */
+static bool acl_queued, acl_changing;
+
+static void look_at_acl_again(void) {
+    if (!acl_changing) return;
+    permission_forget();
+    acl_changing = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
-    int first, last, step;
+    int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
     bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
@@ -198,6 +215,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     }
     if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
         return;
+    look_at_acl_again();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -208,8 +226,6 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 }
 
 /* ---- the filter ------------------------------------------------------------------------------ */
-
-static bool acl_queued; /* rules will change in a transaction */
 
 /* Transactions that nobody knows of, because Redis 7.0 does not tell a filter who sends a command,
  * or because they began before there was a filter, are counted until there is none. */
@@ -222,10 +238,14 @@ static void count_later(int64_t after_ms) {
     count_due = true;
 }
 
-static size_t count_words(const char *text, size_t len, const char *word) {
-    size_t count = 0, word_len = strlen(word);
+/* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
+ * ended its transaction keeps multi=0, so it is the flag that tells. */
+static size_t count_in(const char *text, size_t len) {
+    static const char word[] = " flags=";
+    size_t count = 0;
     const char *end = text + len;
-    for (; (text = memmem(text, (size_t)(end - text), word, word_len)); text += word_len) count++;
+    while ((text = memmem(text, (size_t)(end - text), word, sizeof word - 1)))
+        for (text += sizeof word - 1; text < end && *text != ' '; text++) count += *text == 'x';
     return count;
 }
 
@@ -236,8 +256,7 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    if (text)
-        queued_counted(count_words(text, len, " multi=") - count_words(text, len, " multi=-1"));
+    if (text) queued_counted(count_in(text, len));
     if (list) RedisModule_FreeCallReply(list);
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
     if (queued_doubted()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
@@ -255,10 +274,9 @@ static void on_multi(filtered *f) {
 }
 
 static void on_exec(filtered *f) {
-    queued_each_made(move_out_everywhere);
     queued_end(sender(f));
-    if (acl_queued) permission_forget();
-    acl_queued = queued_open(QUEUED_ANYBODY);
+    acl_changing |= acl_queued;
+    acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
 static void filter(filtered *f) {
@@ -282,6 +300,9 @@ static void filter(filtered *f) {
     case COMMAND_SORT:
         leave_asked(f, argc);
         sort_keys_leave(f, argc, leave_key);
+        break;
+    case COMMAND_WATCH:
+        leave_watched(f, argc);
         break;
     case COMMAND_DEBUG:
         leave_range(f, argc, 2, -1, 1);
@@ -337,7 +358,7 @@ static void configure(void) {
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
         if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
         listen_to_new_keys(ckv.ctx);
-        catalogue_read(ckv.ctx);
+        catalogue_read(ckv.ctx, served_find);
         permission_forget();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
@@ -346,7 +367,7 @@ static void configure(void) {
 }
 
 void serve_modules_changed(RedisModuleCtx *ctx) {
-    if (prefixes_any()) catalogue_read(ctx);
+    if (prefixes_any()) catalogue_read(ctx, served_find);
 }
 
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

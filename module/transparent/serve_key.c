@@ -6,6 +6,9 @@
 #include "keyspace/native.h"
 #include "keyspace/replicate.h"
 #include "server/clock.h"
+#include "server/reply.h"
+
+#define NUMBER_MAX_LEN 20 /* of 64 bits, in digits */
 
 int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
@@ -24,7 +27,24 @@ int serve_first(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return lend(ctx, argv, argc, argv[1]);
 }
 
+/* Redis stores such a value as a number; moved out, it is text. */
+static bool is_stored_as_number(RedisModuleCtx *ctx, RedisModuleString *name) {
+    record r;
+    size_t len;
+    long long n;
+    if (lookup_quietly(ctx, name, clock_now_ms(), &r) != LOOKUP_DONE || !r.found) return false;
+    if (map_value_len(r.in->m, &r.pos) > NUMBER_MAX_LEN) return false;
+    const uint8_t *bytes = map_value(r.in->m, &r.pos, &len);
+    if (!bytes) return false;
+    RedisModuleString *value = RedisModule_CreateString(ctx, (const char *)bytes, len);
+    bool is = RedisModule_StringToLongLong(value, &n) == REDISMODULE_OK;
+    RedisModule_FreeString(ctx, value);
+    return is;
+}
+
 int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc == 3 && arg_is(argv[1], "encoding") && is_stored_as_number(ctx, argv[2]))
+        return RedisModule_ReplyWithStringBuffer(ctx, "int", 3);
     return lend(ctx, argv, argc, argc > 2 ? argv[2] : NULL);
 }
 

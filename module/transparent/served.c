@@ -4,6 +4,7 @@
 #include "commands/command_table.h"
 #include "commands/register.h"
 #include "keyspace/native.h"
+#include "server/reply.h"
 #include "transparent/permission.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
@@ -96,11 +97,25 @@ static command_entry entry_of(const served_command *s) {
                            .key_flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS};
 }
 
-/* What runs for every ckv+ command. */
+/* What runs for every ckv+ command, which only the filter can have sent: the name is the very one
+ * that it puts there. Whoever types it has not been asked who he is. */
 static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    /* Of no other the server wants to know where its keys are, and no command is running then. */
+    if (RedisModule_IsKeysPositionRequest(ctx)) return cmd_cmsetex(ctx, argv, argc);
     const char *name = native_name(ctx);
     int served = served_find(name);
+    if (argv[0] != asking[served])
+        return reply_error(ctx, "ERR unknown command '" CKV_ASKING_PREFIX "%s'", name);
     if (!permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
+    return entry_of(&table[served]).function(ctx, argv, argc);
+}
+
+/* What runs for the ckv. commands that list: the server has checked their own name, but whom it
+ * can't ask it sends here as well. */
+static int list_and_ask(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    const char *name = native_name(ctx);
+    int served = served_find(name);
+    if (!permission_of_all(served) && !permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
     return entry_of(&table[served]).function(ctx, argv, argc);
 }
 
@@ -116,7 +131,7 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command
     e.name = name;
     e.flags = flags;
     e.syntax = NULL;
-    if (asks) e.function = ask_and_run;
+    if (asks || s->keys == SERVED_KEYLESS) e.function = asks ? ask_and_run : list_and_ask;
     /* The keys are asked about together with the command, by the rules of the server's own. */
     if (asks && e.keys != KEYS_COUNTED) e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;
@@ -151,7 +166,7 @@ int served_register(RedisModuleCtx *ctx) {
 uint8_t served_find(const char *name) {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(table[i].name, name)) return (uint8_t)i;
-    return SERVED_NONE;
+    return CATALOGUE_NOT_SERVED;
 }
 
 served_keys served_keys_of(int served) {

@@ -11,9 +11,7 @@
 #ifndef CKV_SERVED_H
 #define CKV_SERVED_H
 
-#include "ckv.h"
-
-#define SERVED_NONE UINT8_MAX
+#include "transparent/catalogue.h"
 
 /* Where the keys of a served command are, and what the filter needs of them. */
 typedef enum served_keys {
@@ -28,7 +26,7 @@ typedef enum served_keys {
 /* Makes the commands known to the server. Once, when ours are. */
 int served_register(RedisModuleCtx *ctx);
 
-/* The number of the server's command of that name, in lower case; SERVED_NONE: it is not served. */
+/* The number of the server's command of that name, in lower case; CATALOGUE_NOT_SERVED: none. */
 uint8_t served_find(const char *name);
 served_keys served_keys_of(int served);
 /* Whether it may write a string under a key that has none: which belongs into ckv. */

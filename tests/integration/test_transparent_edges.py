@@ -1,0 +1,140 @@
+"""The transparent mode where a record meets what only a server does: the stream, long values, events, settings."""
+
+import socket
+import time
+
+import pytest
+import redis
+
+from helpers import wait_for
+
+
+@pytest.fixture
+def server(own_server):
+    return own_server({"ckv.prefixes": "*", "ckv.maps": 512})
+
+
+def follow(server, do, last):
+    """What a replica is sent from before do() until there is `last` in it."""
+    with socket.create_connection(("127.0.0.1", server.port)) as s, s.makefile("rb") as f:
+        s.settimeout(20)
+        s.sendall(b"SYNC\r\n")
+        header = b"\n"
+        while header == b"\n":
+            header = f.readline()
+        f.read(int(header[1:]))
+        do()
+        stream = b""
+        while last not in stream:
+            stream += f.read1()
+        return stream
+
+
+def test_what_expires_is_told_in_plain_words(server):
+    with server.client() as r:
+        stream = follow(server, lambda: [r.set(f"key:{i}", "value", px=50) for i in range(100)], b"DEL\r\n")
+    assert b"$3\r\nDEL\r\n" in stream
+    assert b"CDEL" not in stream and b"CSET" not in stream
+
+
+def test_what_is_evicted_is_told_in_plain_words(own_server):
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-random", "ckv.maxmemory": "256kb"})
+
+    def fill():
+        with server.client() as r, r.pipeline(transaction=False) as pipe:
+            for i in range(400):
+                pipe.set(f"key:{i}", f"{i:03}" * 1000)
+            pipe.execute()
+
+    stream = follow(server, fill, b"DEL\r\n")
+    assert b"$3\r\nDEL\r\n" in stream
+    assert b"CDEL" not in stream
+
+
+@pytest.mark.parametrize("change, longer", [(("APPEND", "key", "tail"), 4), (("SETRANGE", "key", "9", "part"), 0)])
+def test_long_values_that_are_changed_in_part_stay_with_the_server(server, change, longer):
+    with server.client() as r:
+        r.set("key", "v" * 10_000, px=100_000)
+        assert r.info("ckv")["ckv_records"] == 1
+        for i in range(1, 4):
+            assert r.execute_command(*change) == 10_000 + i * longer
+            assert r.info("ckv")["ckv_records"] == 0
+        assert 90_000 < r.pttl("key") <= 100_000
+        r.set("key", "short")
+        assert r.execute_command("APPEND", "key", "er") == 7
+        assert r.info("ckv")["ckv_records"] == 1
+
+
+def test_a_long_value_that_is_changed_in_part_is_there_after_a_restart(own_server):
+    server = own_server({"ckv.prefixes": "*", "appendonly": "yes"})
+    with server.client() as r:
+        r.set("key", "v" * 10_000)
+        r.bgrewriteaof()
+        wait_for(lambda: r.info("persistence")["aof_rewrite_in_progress"] == 0)
+        r.append("key", "tail")
+        r.setrange("key", 0, "head")
+    server.restart()
+    with server.client() as r:
+        assert r.get("key") == b"head" + b"v" * 9_996 + b"tail"
+
+
+def test_the_number_of_maps_may_be_set_to_what_it_is(server):
+    with server.client() as r:
+        assert r.config_set("ckv.maps", 512) == b"OK"
+        with pytest.raises(redis.ResponseError, match="can't be changed while the server runs"):
+            r.config_set("ckv.maps", 513)
+        assert r.config_get("ckv.maps") == [b"ckv.maps", b"512"]
+
+
+def test_object_encoding_of_numbers(server):
+    with server.client() as r:
+        for value, encoding in (("5", b"int"), ("-9223372036854775808", b"int"), ("05", b"embstr"), ("5 ", b"embstr")):
+            r.set("key", value)
+            assert r.object("ENCODING", "key") == encoding
+
+
+def test_overwriting_is_told(server):
+    with server.client() as r:
+        try:
+            r.config_set("notify-keyspace-events", "Eoc")
+        except redis.ResponseError:
+            pytest.skip("this server has no such events")
+        heard = r.pubsub()
+        heard.psubscribe("*")
+        heard.get_message(timeout=5)
+        r.set("key", "value")
+        r.incr("counter")
+        r.incr("counter")
+        for command in (("SET", "key", "1"), ("GETSET", "key", "2"), ("MSET", "key", "3"), ("SETEX", "key", 9, "4")):
+            r.execute_command(*command)
+        r.delete("key")
+        r.lpush("key", "element")
+        r.set("key", "value")
+        events = []
+        deadline = time.monotonic() + 5
+        while len(events) < 6 and time.monotonic() < deadline:
+            message = heard.get_message(timeout=1)
+            events += [message["channel"].split(b":")[1]] if message else []
+        heard.close()
+        assert events == [b"overwritten"] * 5 + [b"type_changed"]
+
+
+def test_a_client_is_told_of_what_its_own_command_evicts(server):
+    """Of what goes before its command is carried out, that is, together with that of others."""
+    with socket.create_connection(("127.0.0.1", server.port)) as s, server.client() as r:
+        s.settimeout(10)
+        s.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\n")
+        r.set("first", "value")
+        r.config_set("maxmemory-policy", "volatile-random")
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + (1 << 20))
+        s.sendall(b"".join(b"SETEX volatile:%d 1000 x\r\nGET volatile:%d\r\n" % (i, i) for i in range(100)))
+        s.sendall(b"SETBIT big 24000000 0\r\nGETBIT big 0\r\nECHO done\r\n")
+        heard = b""
+        while b"$4\r\ndone\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        # Before the reply of the command that would have found too little memory.
+        assert heard.count(b"invalidate") == 100
+        s.sendall(b"CLIENT TRACKING OFF\r\nECHO again\r\n")
+        while b"$5\r\nagain\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        assert heard.count(b"volatile:99\r\n") == 1
