@@ -127,6 +127,12 @@ static bool knows_options(filtered *f, int argc) {
     return true;
 }
 
+/* Servers differ in whether they look at a time that is none before they look at the key. */
+static bool knows_time(filtered *f, int argc) {
+    long long time;
+    return argc < 4 || RedisModule_StringToLongLong(arg(f, 3), &time) == REDISMODULE_OK;
+}
+
 /* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
 static bool is_about_key(filtered *f, int argc) {
     static const char *const words[] = {"encoding", "freq", "idletime", "refcount"};
@@ -174,7 +180,9 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     bool any = served_keys_of(e->served) == SERVED_ANY;
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
-    return !any && (strcmp(e->name, "set") || knows_options(f, argc));
+    if (any) return false;
+    if (!strcmp(e->name, "set")) return knows_options(f, argc);
+    return strcmp(e->name, "getex") || knows_time(f, argc);
 }
 
 /* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
