@@ -9,11 +9,14 @@
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/role.h"
+#include "server/settings.h"
 #include "keyspace/map_home.h"
 
-/* Of what a slice has looked at, more than 1 in this has expired: there is much to do. */
-#define MUCH         10
-#define SHARE_WEIGHT 0.05 /* of one slice, in the share that is shown */
+/* Of what a slice has looked at, more than this has expired: there is much to do. Less by so much
+ * for each step of `active-expire-effort` beyond 1. */
+#define MUCH_PERCENT   10
+#define EFFORT_PERCENT 1
+#define SHARE_WEIGHT   0.05 /* of one slice, in the share that is shown */
 
 static struct {
     maps_cursor cursor;
@@ -23,11 +26,14 @@ static struct {
 } pass;
 
 /* The look-up deletes what has expired. */
-static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms) {
+static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
+                       removals *gone) {
     record r;
-    if (!pass.disabled && role_may_expire(ctx) &&
-        lookup_quietly(ctx, name, now_ms, &r) != LOOKUP_DONE)
-        return;
+    if (pass.disabled || !role_may_expire(ctx)) return;
+    record_gather_expired(gone);
+    lookup_answer answer = lookup_quietly(ctx, name, now_ms, &r);
+    (void)answer;
+    record_gather_expired(NULL);
 }
 
 /* What a replica's own clients have written is its own to delete. */
@@ -55,12 +61,12 @@ void active_expiry_start(void) {
 /* Expires what is due in one bucket, at most a batch; true if that was all. */
 static bool expire_bucket(keyed_map *s, uint32_t bucket, int64_t now_ms, uint64_t *deleted) {
     RedisModule_SelectDb(pass.ctx, s->db);
+    pass.gone.db = s->db;
     uint64_t large_bytes = s->m->totals.large_bytes;
-    uint32_t n = map_expire(s->m, bucket, now_ms, REMOVALS_MAX, removals_note, &pass.gone);
+    uint32_t n = map_expire(s->m, bucket, now_ms, REMOVALS_STEP, removals_note, &pass.gone);
     *deleted += n;
     ckv.stats.expired += n;
-    bool all = n < REMOVALS_MAX && large_bytes - s->m->totals.large_bytes < MAP_EXPIRE_BYTES;
-    removals_announce(pass.ctx, &pass.gone, REDISMODULE_NOTIFY_EXPIRED, "expired");
+    bool all = n < REMOVALS_STEP && large_bytes - s->m->totals.large_bytes < MAP_EXPIRE_BYTES;
     map_home_drop_if_empty(pass.ctx, s);
     return all;
 }
@@ -83,11 +89,13 @@ bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
             if (!expire_bucket(s, bucket, now_ms, &deleted))
                 maps_cursor_again(&pass.cursor, s, bucket);
         }
-        if (clock_monotonic_us() >= deadline_us) break;
+        if (removals_full(&pass.gone) || clock_monotonic_us() >= deadline_us) break;
     }
+    removals_announce(ctx, &pass.gone, REMOVALS_EXPIRED);
     if (looked_at > 0)
         ckv.stats.expired_share +=
             SHARE_WEIGHT * ((double)deleted / (double)looked_at - ckv.stats.expired_share);
     ckv.stats.expire_us += clock_monotonic_us() - start_us;
-    return deleted * MUCH > looked_at;
+    int percent = MUCH_PERCENT - EFFORT_PERCENT * (settings_expire_effort() - 1);
+    return deleted * 100 > looked_at * (uint64_t)percent;
 }

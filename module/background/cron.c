@@ -11,14 +11,14 @@
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 #include "server/feed.h"
+#include "server/settings.h"
 
 /* All that is done between two commands. No step begins after that, and none takes as long again.
  */
 #define SLICE_US   1000
 #define IDLE_MS    100 /* between slices: with nothing to do, */
 #define BUSY_MS    10  /* with something to do, */
-#define EXPIRE_MS  3   /* while much expires: a quarter of the time, */
-#define HURRIED_MS 1   /* and with a client waiting for it, or memory full */
+#define HURRIED_MS 1   /* with a client waiting for it, or memory full */
 #define LATE_US    200000
 
 static void tick(RedisModuleCtx *ctx, void *unused);
@@ -65,13 +65,25 @@ static void step_eviction(RedisModuleCtx *ctx, uint64_t deadline_us) {
 static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {step_codecs, step_expiry,
                                                                  step_eviction};
 
-/* Each has its turn to be the first: who comes later has what time the others leave. */
+/* Each has its turn to be the first: who comes later has what time the others leave. What a slice
+ * takes out is told of by one command (keyspace/removals.h), so only one step does. */
 static void take_steps(RedisModuleCtx *ctx) {
     static unsigned turn;
     uint64_t deadline_us = clock_monotonic_us() + SLICE_US;
+    uint64_t gone = ckv.stats.expired + ckv.stats.evicted;
     turn++;
-    for (unsigned i = 0; i < STEPS && clock_monotonic_us() < deadline_us; i++)
-        steps[(turn + i) % STEPS](ctx, deadline_us);
+    for (unsigned i = 0; i < STEPS && clock_monotonic_us() < deadline_us; i++) {
+        unsigned step = (turn + i) % STEPS;
+        if (steps[step] == step_codecs || ckv.stats.expired + ckv.stats.evicted == gone)
+            steps[step](ctx, deadline_us);
+    }
+}
+
+/* While much expires: the share of time that the server gives to keys, a quarter and more by
+ * `active-expire-effort`. */
+static int expire_wait_ms(void) {
+    int percent = 25 + 2 * (settings_expire_effort() - 1);
+    return (SLICE_US / 1000 * (100 - percent) + percent / 2) / percent;
 }
 
 static void tick(RedisModuleCtx *ctx, void *unused) {
@@ -86,7 +98,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     due_rest();
     active_expiry_own_step(ctx);
     bool busy = reencode_running() || train_running() || evict_near();
-    int wait_ms = much_expires ? EXPIRE_MS : busy ? BUSY_MS : IDLE_MS;
+    int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, reencode_awaited() || full ? HURRIED_MS : wait_ms);
     uint64_t took_us = clock_thread_us() - began_us;
     if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;

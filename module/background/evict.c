@@ -9,6 +9,7 @@
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/role.h"
+#include "server/settings.h"
 #include "keyspace/map_home.h"
 
 #include <math.h>
@@ -105,6 +106,7 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     if (!move_hand(&s, &bucket)) return false;
     if (!s) return true;
     RedisModule_SelectDb(ctx, s->db);
+    evict.gone.db = s->db;
     evict.how.now_ms = clock_now_ms();
     uint64_t before = bytes_of(s->m);
     uint32_t n = map_evict(s->m, bucket, &evict.how, removals_note, &evict.gone);
@@ -114,7 +116,6 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     evict.rounds_in_vain = evict.calls_in_vain = 0;
     *evicted += n;
     ckv.stats.evicted += n;
-    removals_announce(ctx, &evict.gone, REDISMODULE_NOTIFY_EVICTED, "evicted");
     map_home_drop_if_empty(ctx, s);
     return true;
 }
@@ -145,8 +146,10 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
         size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
+        if (removals_full(&evict.gone)) break;
         if (deadline_us && clock_monotonic_us() >= deadline_us) break;
     }
+    removals_announce(ctx, &evict.gone, REMOVALS_EVICTED);
     return evicted;
 }
 
@@ -256,12 +259,22 @@ static bool is_about(const RedisModuleConfigChange *change, const char *text, bo
     return false;
 }
 
+/* A module hears of changed settings at one place. */
+static void note_settings(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
+    for (uint32_t i = 0; i < change->num_changes; i++) {
+        if (!settings_include(change->config_names[i])) continue;
+        settings_read(ctx);
+        return;
+    }
+}
+
 /* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
  * no record may go while it is written. What is replicated within CONFIG SET would make that a
  * write, to be replicated itself: room is made by the timer. The server has just set a timer of its
  * own to make room, which would take maps: it must find enough. */
 static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)sub;
+    note_settings(ctx, data);
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
     if (maxmemory_excess(FREE_SLOWLY, 0) > 0 && may_evict(ctx)) maxmemory_hold();
@@ -277,6 +290,7 @@ void evict_modules_changed(RedisModuleCtx *ctx) {
 void evict_start(RedisModuleCtx *ctx) {
     maps_cursor_register(&evict.hand);
     evict_modules_changed(ctx);
+    settings_read(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
     configure(ctx, true);
 }

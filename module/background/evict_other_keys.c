@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/removals.h"
+#include "server/settings.h"
 
 #define CANDIDATES     5 /* the server's own maxmemory-samples */
 #define AVERAGE_WEIGHT 0.05
@@ -105,7 +106,7 @@ size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how) {
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_WRITE);
     RedisModule_UnlinkKey(key);
     RedisModule_CloseKey(key);
-    RedisModule_Replicate(ctx, "UNLINK", "s", name);
+    RedisModule_Replicate(ctx, settings_lazy_eviction() ? "UNLINK" : "DEL", "s", name);
     removals_tell(ctx, name, REDISMODULE_NOTIFY_EVICTED, "evicted");
     RedisModule_FreeString(ctx, name);
     ckv.stats.evicted_keys++;

@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
+#include "keyspace/native.h"
 #include "server/reply.h"
 #include "server/clock.h"
 #include "keyspace/replicate.h"
@@ -93,6 +94,8 @@ int cmd_cgetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     RedisModuleString *value;
     if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
+    /* Of what is missing, servers differ in which errors of the options come first. */
+    if (!r.found && argc > 2 && native_sent(ctx)) return native_run(ctx, argv, argc);
     record_note_read(&r);
     bool changes = r.found && (o.unit >= 0 || o.persist);
     if (!changes) {

@@ -8,6 +8,8 @@
 #define SLOTS      1024
 #define HORIZON_MS 5000
 
+_Static_assert(SLOTS <= REMOVALS_MAX, "what is due at once is told of at once");
+
 typedef struct due_record {
     RedisModuleString *name; /* NULL: an empty slot */
     int64_t at_ms;
@@ -19,6 +21,7 @@ static struct {
     int count;
     int64_t next_ms; /* not after the first of them */
     bool listening;
+    removals gone; /* has room for all of them */
     due_expire *expire;
 } due = {.next_ms = INT64_MAX};
 
@@ -37,9 +40,10 @@ static void expire_all(RedisModuleCtx *ctx, int64_t now_ms) {
             continue;
         }
         RedisModule_SelectDb(ctx, d->db);
-        due.expire(ctx, d->name, now_ms);
+        due.expire(ctx, d->name, now_ms, &due.gone);
         clear(d);
     }
+    removals_announce(ctx, &due.gone, REMOVALS_EXPIRED);
 }
 
 static void on_loop(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

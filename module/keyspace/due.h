@@ -10,10 +10,12 @@
 #ifndef CKV_DUE_H
 #define CKV_DUE_H
 
-#include "ckv.h"
+#include "keyspace/removals.h"
 
-/* Deletes the record of a key that has expired by now_ms; ctx has its database selected. */
-typedef void due_expire(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms);
+/* Deletes the record of a key that has expired by now_ms, and notes that; ctx has its database
+ * selected. */
+typedef void due_expire(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
+                        removals *gone);
 
 /* Once, at load. */
 void due_start(due_expire *expire);

@@ -5,10 +5,12 @@
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/own_records.h"
+#include "keyspace/removals.h"
 #include "keyspace/replicate.h"
 #include "server/quiet.h"
 #include "server/reply.h"
 #include "server/role.h"
+#include "server/settings.h"
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
 
@@ -183,12 +185,23 @@ void record_delete_by_command(record *r) {
     record_notify(r, REDISMODULE_NOTIFY_GENERIC, "del");
 }
 
+static removals *gathered;
+
+void record_gather_expired(removals *into) {
+    gathered = into;
+}
+
 void record_expired(record *r) {
     /* No client's doing: one that tracks all but its own changes is told as well. */
     RedisModule_SelectDb(ckv.ctx, r->db);
     delete_for(ckv.ctx, r);
     ckv.stats.expired++;
-    replicate_delete(r->ctx, &r->name, 1);
+    if (gathered) {
+        gathered->db = r->db;
+        removals_note(gathered, r->key.key, r->key.len);
+        return;
+    }
+    replicate_removal(r->ctx, &r->name, 1, settings_lazy_expire());
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
 }
 

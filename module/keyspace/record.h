@@ -8,6 +8,7 @@
 #define CKV_RECORD_H
 
 #include "keyspace/maps.h"
+#include "keyspace/removals.h"
 
 /* A user's key and, once it has been looked up, its record. */
 typedef struct record {
@@ -66,6 +67,9 @@ void record_delete(record *r);
 void record_delete_by_command(record *r);
 /* Deletes one that has expired; announced, replicated and counted. */
 void record_expired(record *r);
+/* From now on what has expired is noted here, and neither replicated nor announced; NULL: no more.
+ */
+void record_gather_expired(removals *into);
 
 /* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
 void record_notify(const record *r, int type, const char *event);

@@ -3,10 +3,32 @@
 
 #include "keyspace/replicate.h"
 #include "server/quiet.h"
+#include "server/settings.h"
 
 void removals_note(void *all, const uint8_t *key, size_t key_len) {
     removals *r = all;
+    r->dbs[r->count] = r->db;
     r->keys[r->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
+}
+
+bool removals_full(const removals *all) {
+    return all->count + REMOVALS_STEP > REMOVALS_MAX;
+}
+
+/* Puts those of the last one's database to the end; returns where they begin. */
+static size_t gather_last(removals *all) {
+    size_t first = all->count - 1;
+    int db = all->dbs[first];
+    for (size_t i = first; i-- > 0;) {
+        if (all->dbs[i] != db) continue;
+        first--;
+        RedisModuleString *key = all->keys[i];
+        all->keys[i] = all->keys[first];
+        all->dbs[i] = all->dbs[first];
+        all->keys[first] = key;
+        all->dbs[first] = db;
+    }
+    return first;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
@@ -61,12 +83,19 @@ void removals_end_hold(RedisModuleCtx *ctx) {
     held.count = held.room = 0;
 }
 
-void removals_announce(RedisModuleCtx *ctx, removals *all, int type, const char *event) {
-    if (all->count == 0) return;
-    replicate_gone(ctx, all->keys, all->count);
-    for (size_t i = 0; i < all->count; i++) {
-        removals_tell(ctx, all->keys[i], type, event);
-        RedisModule_FreeString(NULL, all->keys[i]);
+/* Who hears of an event may write: replicas have been told by then. */
+void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause) {
+    bool expired = cause == REMOVALS_EXPIRED;
+    bool lazy = expired ? settings_lazy_expire() : settings_lazy_eviction();
+    int type = expired ? REDISMODULE_NOTIFY_EXPIRED : REDISMODULE_NOTIFY_EVICTED;
+    while (all->count > 0) {
+        size_t first = gather_last(all), end = all->count;
+        RedisModule_SelectDb(ctx, all->dbs[first]);
+        replicate_removal(ctx, all->keys + first, end - first, lazy);
+        all->count = first;
+        for (size_t i = first; i < end; i++) {
+            removals_tell(ctx, all->keys[i], type, expired ? "expired" : "evicted");
+            RedisModule_FreeString(NULL, all->keys[i]);
+        }
     }
-    all->count = 0;
 }

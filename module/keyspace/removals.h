@@ -1,22 +1,36 @@
-/* removals.h: records that ckv takes out by itself, because they have expired or to make room. */
+/*
+ * removals.h: records that ckv takes out by itself, because they have expired or to make room.
+ *
+ * They are gathered, and told of once: what a module replicates between two commands is one unit to
+ * the server, which puts MULTI and EXEC around it as soon as it is more than one command. Its own
+ * expiry and eviction need no transaction, and no more do ours.
+ */
 #ifndef CKV_REMOVALS_H
 #define CKV_REMOVALS_H
 
 #include "ckv.h"
 
-#define REMOVALS_MAX 128 /* in one command to replicas and AOF */
+#define REMOVALS_MAX  1024 /* in one command to replicas and AOF */
+#define REMOVALS_STEP 128  /* that are noted with nothing asked in between */
 
 typedef struct removals {
     RedisModuleString *keys[REMOVALS_MAX];
+    int dbs[REMOVALS_MAX];
     size_t count;
+    int db; /* of those that are noted next */
 } removals;
+
+typedef enum removals_cause { REMOVALS_EXPIRED, REMOVALS_EVICTED } removals_cause;
 
 /* A map_gone for a `removals`, which has room for one more. */
 void removals_note(void *all, const uint8_t *key, size_t key_len);
 
-/* Tells replicas and AOF, WATCH and tracking, and notifies of `event`, of REDISMODULE_NOTIFY_*
- * `type`, on each key. ctx has their database selected. */
-void removals_announce(RedisModuleCtx *ctx, removals *all, int type, const char *event);
+/* Whether there is no room for a step more. */
+bool removals_full(const removals *all);
+
+/* Tells replicas and AOF, by one command for a database, WATCH and tracking, and notifies of each
+ * key. Leaves any database selected. */
+void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause);
 
 /* What follows is told to replicas and AOF at once, and to all others by removals_end_hold().
  *

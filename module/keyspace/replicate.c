@@ -72,17 +72,30 @@ void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleStri
     tell(ctx, plain, command, args, count);
 }
 
-void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    if (!goes_nowhere(ctx)) replicate_gone(ctx, keys, count);
+/* Keys of one kind go together: one command is no transaction. */
+static void tell_of_keys(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *keys,
+                         size_t count) {
+    if (!prefixes_any()) {
+        tell(ctx, false, command, keys, count);
+        return;
+    }
+    RedisModuleString **same = RedisModule_Alloc(count * sizeof *same);
+    for (int plain = 0; plain <= 1; plain++) {
+        size_t n = 0;
+        for (size_t i = 0; i < count; i++)
+            if (is_plain(keys[i]) == plain) same[n++] = keys[i];
+        if (n > 0) tell(ctx, plain, command, same, n);
+    }
+    RedisModule_Free(same);
 }
 
-/* Keys of one kind in a row go together. */
-void replicate_gone(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    for (size_t first = 0, end; first < count; first = end) {
-        bool plain = is_plain(keys[first]);
-        for (end = first + 1; end < count && is_plain(keys[end]) == plain;) end++;
-        tell(ctx, plain, "CDEL", keys + first, end - first);
-    }
+void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
+    if (!goes_nowhere(ctx)) tell_of_keys(ctx, "CDEL", keys, count);
+}
+
+void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count,
+                       bool lazy) {
+    if (feed_needed()) tell_of_keys(ctx, lazy ? "CUNLINK" : "CDEL", keys, count);
 }
 
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms) {

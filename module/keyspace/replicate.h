@@ -17,8 +17,9 @@ void replicate_set(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleStrin
 void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
                                   RedisModuleString *value);
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);
-/* The same of records that no command has deleted. */
-void replicate_gone(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);
+/* Records are gone by themselves; lazy: to be freed in the background, where that is known. */
+void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count,
+                       bool lazy);
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms);
 void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key);
 /* Any other of our commands ("CAPPEND") with its arguments; `keys` of them, the first and every

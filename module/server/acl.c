@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define ERROR_KEY "NOPERM No permissions to access a key"
-
 #define REDIS_7_2 0x00070200
 
 RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
@@ -80,6 +78,13 @@ static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
     return false;
 }
 
+void acl_reply_key_denied(RedisModuleCtx *ctx) {
+    RedisModule_ReplyWithError(ctx, RedisModule_GetServerVersion() >= REDIS_7_2
+                                        ? "NOPERM No permissions to access a key"
+                                        : "NOPERM this user has no permissions to access one of "
+                                          "the keys used as arguments");
+}
+
 static bool trust;
 
 void acl_trust(bool trusted) {
@@ -106,7 +111,7 @@ static bool check(const access *a) {
         RedisModule_FreeModuleUser(user);
     }
     RedisModule_FreeString(a->ctx, name);
-    if (!allowed) RedisModule_ReplyWithError(a->ctx, ERROR_KEY);
+    if (!allowed) acl_reply_key_denied(a->ctx);
     return allowed;
 }
 

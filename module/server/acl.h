@@ -20,6 +20,9 @@ RedisModuleString *acl_user_name(RedisModuleCtx *ctx);
  * are not asked about again. */
 void acl_trust(bool trusted);
 
+/* What the server says to who may not access a key. */
+void acl_reply_key_denied(RedisModuleCtx *ctx);
+
 /* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 

@@ -2,10 +2,13 @@
 #include "transparent/permission.h"
 
 #include "server/acl.h"
+#include "keyspace/queued.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_USER "default"
@@ -135,6 +138,22 @@ static bool is_default(const RedisModuleString *name) {
     return len == strlen(DEFAULT_USER) && !memcmp(text, DEFAULT_USER, len);
 }
 
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* Of those that are served, the commands that have subcommands. */
+static bool is_container(const char *name) {
+    return !strcmp(name, "object") || !strcmp(name, "memory");
+}
+
+static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc) {
+    RedisModuleString *sent = argv[0];
+    argv[0] = RedisModule_CreateString(NULL, name, strlen(name));
+    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+    RedisModule_FreeString(NULL, argv[0]);
+    argv[0] = sent;
+    return may;
+}
+
 /* Where the default user has a password: who has sent the command decides. */
 static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
     /* Whoever runs a script has authenticated. */
@@ -148,71 +167,115 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
     return way;
 }
 
+/* Whether the sender may not: then the server itself may say so, and will not queue the command. */
+static bool sender_may_not(RedisModuleCommandFilterCtx *command, int number) {
+    if (!RedisModule_CommandFilterGetClientId) return false;
+    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
+    if (!who) return false;
+    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(who);
+    int argc = RedisModule_CommandFilterArgsCount(command);
+    RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
+    for (int i = 0; i < argc; i++)
+        argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+    bool may_not = user && !user_may(user, users.names[number], argv, argc);
+    RedisModule_Free(argv);
+    if (user) RedisModule_FreeModuleUser(user);
+    RedisModule_FreeString(ckv.ctx, who);
+    return may_not;
+}
+
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
     if (!users.known) look_at_users();
     if (users.all[number]) return PERMISSION_BY_RULES;
-    return users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
+    permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
+    if (way == PERMISSION_ASKING && queued_open(QUEUED_ANYBODY) && sender_may_not(command, number))
+        return PERMISSION_NATIVE;
+    return way;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* A command that somebody may not run. */
+typedef struct refusal {
+    RedisModuleCtx *ctx;
+    RedisModuleUser *user; /* NULL: he has been deleted */
+    RedisModuleString *who;
+    const char *name;
+    RedisModuleString **argv;
+    int argc;
+} refusal;
 
-static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc) {
-    RedisModuleString *sent = argv[0];
-    argv[0] = RedisModule_CreateString(NULL, name, strlen(name));
-    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
-    RedisModule_FreeString(NULL, argv[0]);
-    argv[0] = sent;
-    return may;
-}
-
-/* Whether it is for the keys that a user may not. */
-static bool denied_keys(RedisModuleUser *user, const char *name) {
+/* Whether it is for the keys. */
+static bool denied_keys(const refusal *r) {
+    if (!r->user || r->argc < 2) return false;
     size_t len;
-    RedisModuleString *rules = RedisModule_GetModuleUserACLString(user);
+    RedisModuleString *rules = RedisModule_GetModuleUserACLString(r->user);
     part p = {.rest = RedisModule_StringPtrLen(rules, &len)};
     bool may = false;
     for (p.rest_len = len; !may && next_part(&p);) {
         RedisModuleUser *with_all_keys = user_of(p.text, p.len);
-        may = may_run(with_all_keys, "", name);
+        may = user_may(with_all_keys, r->name, r->argv, r->argc);
         RedisModule_FreeModuleUser(with_all_keys);
     }
     RedisModule_FreeString(NULL, rules);
     return may;
 }
 
-static void reply_denied_keys(RedisModuleCtx *ctx, RedisModuleUser *user, RedisModuleString *key) {
-    RedisModule_ACLAddLogEntry(ctx, user, key, REDISMODULE_ACL_LOG_KEY);
-    RedisModule_ReplyWithError(ctx, RedisModule_GetServerVersion() >= REDIS_7_2
-                                        ? "NOPERM No permissions to access a key"
-                                        : "NOPERM this user has no permissions to access one of "
-                                          "the keys used as arguments");
+/* As the server refuses one of its own: there are four ways. */
+static void reply_refusal(const refusal *r, const char *text, const char *in_old_script) {
+    bool script = RedisModule_GetContextFlags(r->ctx) & REDISMODULE_CTX_FLAGS_LUA;
+    bool old = RedisModule_GetServerVersion() < REDIS_7_2;
+    reply_error(r->ctx, "%s%s",
+                !script ? "NOPERM "
+                : old   ? "ERR "
+                        : "ERR ACL failure in script: ",
+                script && old ? in_old_script : text);
 }
 
-static void reply_denied(RedisModuleCtx *ctx, RedisModuleUser *user, const RedisModuleString *who,
-                         const char *name) {
+static void refuse_keys(const refusal *r) {
+    int key = is_container(r->name) && r->argc > 2 ? 2 : 1;
+    RedisModule_ACLAddLogEntry(r->ctx, r->user, r->argv[key], REDISMODULE_ACL_LOG_KEY);
+    reply_refusal(r,
+                  RedisModule_GetServerVersion() >= REDIS_7_2
+                      ? "No permissions to access a key"
+                      : "this user has no permissions to access one of the keys used as arguments",
+                  "The user executing the script can't access at least one of the keys mentioned "
+                  "in the command arguments");
+}
+
+static void refuse_command(const refusal *r) {
+    char name[64], text[256];
+    bool container = is_container(r->name) && r->argc > 1;
+    snprintf(name, sizeof name, "%s%s%s", r->name, container ? "|" : "",
+             container ? RedisModule_StringPtrLen(r->argv[1], NULL) : "");
+    for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
     RedisModuleString *object = RedisModule_CreateString(NULL, name, strlen(name));
-    if (user) RedisModule_ACLAddLogEntry(ctx, user, object, REDISMODULE_ACL_LOG_CMD);
+    if (r->user) RedisModule_ACLAddLogEntry(r->ctx, r->user, object, REDISMODULE_ACL_LOG_CMD);
     RedisModule_FreeString(NULL, object);
     if (RedisModule_GetServerVersion() >= REDIS_7_2)
-        reply_error(ctx, "NOPERM User %s has no permissions to run the '%s' command",
-                    RedisModule_StringPtrLen(who, NULL), name);
+        snprintf(text, sizeof text, "User %s has no permissions to run the '%s' command",
+                 RedisModule_StringPtrLen(r->who, NULL), name);
     else
-        reply_error(ctx, "NOPERM this user has no permissions to run the '%s' command", name);
+        snprintf(text, sizeof text, "this user has no permissions to run the '%s' command", name);
+    reply_refusal(r, text, "The user executing the script can't run this command or subcommand");
 }
 
 bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **argv, int argc) {
     RedisModuleString *who = acl_user_name(ctx);
     if (!who) return true;
-    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(who);
+    refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
     bool unknown = users.default_off && is_default(who);
-    bool may = !unknown && user && user_may(user, name, argv, argc);
+    bool may = !unknown && r.user && user_may(r.user, name, argv, argc);
     if (unknown)
         RedisModule_ReplyWithError(ctx, "NOAUTH Authentication required.");
-    else if (!may && user && argc > 1 && denied_keys(user, name))
-        reply_denied_keys(ctx, user, argv[1]);
+    else if (!may && denied_keys(&r))
+        refuse_keys(&r);
     else if (!may)
-        reply_denied(ctx, user, who, name);
-    if (user) RedisModule_FreeModuleUser(user);
+        refuse_command(&r);
+    if (r.user) RedisModule_FreeModuleUser(r.user);
     RedisModule_FreeString(ctx, who);
     return may;
+}
+
+bool permission_of_all(int number) {
+    return users.known && users.all[number];
 }

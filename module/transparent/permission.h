@@ -37,4 +37,7 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
  * is in ACL LOG. */
 bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **argv, int argc);
 
+/* Whether every user may run the command of that number. */
+bool permission_of_all(int number);
+
 #endif

@@ -246,10 +246,14 @@ static void count_later(int64_t after_ms) {
     count_due = true;
 }
 
-static size_t count_words(const char *text, size_t len, const char *word) {
-    size_t count = 0, word_len = strlen(word);
+/* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
+ * ended its transaction keeps multi=0, so it is the flag that tells. */
+static size_t count_in(const char *text, size_t len) {
+    static const char word[] = " flags=";
+    size_t count = 0;
     const char *end = text + len;
-    for (; (text = memmem(text, (size_t)(end - text), word, word_len)); text += word_len) count++;
+    while ((text = memmem(text, (size_t)(end - text), word, sizeof word - 1)))
+        for (text += sizeof word - 1; text < end && *text != ' '; text++) count += *text == 'x';
     return count;
 }
 
@@ -260,8 +264,7 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    if (text)
-        queued_counted(count_words(text, len, " multi=") - count_words(text, len, " multi=-1"));
+    if (text) queued_counted(count_in(text, len));
     if (list) RedisModule_FreeCallReply(list);
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
     if (queued_doubted()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
@@ -281,7 +284,7 @@ static void on_multi(filtered *f) {
 static void on_exec(filtered *f) {
     queued_end(sender(f));
     acl_changing |= acl_queued;
-    acl_queued = queued_open(QUEUED_ANYBODY);
+    acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
 static void filter(filtered *f) {

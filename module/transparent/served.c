@@ -110,6 +110,15 @@ static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     return entry_of(&table[served]).function(ctx, argv, argc);
 }
 
+/* What runs for the ckv. commands that list: the server has checked their own name, but whom it
+ * can't ask it sends here as well. */
+static int list_and_ask(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    const char *name = native_name(ctx);
+    int served = served_find(name);
+    if (!permission_of_all(served) && !permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
+    return entry_of(&table[served]).function(ctx, argv, argc);
+}
+
 /* One of the two; without a syntax, so that the server lets any number of arguments pass: the
  * filter has counted them, and the error would name a command that nobody has sent. */
 static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command *s,
@@ -122,7 +131,7 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command
     e.name = name;
     e.flags = flags;
     e.syntax = NULL;
-    if (asks) e.function = ask_and_run;
+    if (asks || s->keys == SERVED_KEYLESS) e.function = asks ? ask_and_run : list_and_ask;
     /* The keys are asked about together with the command, by the rules of the server's own. */
     if (asks && e.keys != KEYS_COUNTED) e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;

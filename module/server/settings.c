@@ -1,0 +1,51 @@
+/* settings.c: the server's settings. See settings.h. */
+#include "server/settings.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define EFFORT_MAX 10
+
+enum { EXPIRE_EFFORT, LAZY_EXPIRE, LAZY_EVICTION, SETTINGS };
+
+static const char *const names[SETTINGS] = {"active-expire-effort", "lazyfree-lazy-expire",
+                                            "lazyfree-lazy-eviction"};
+static int values[SETTINGS] = {1, 0, 0}; /* where CONFIG can't be called */
+
+/* "yes" is 1. */
+static int number_of(const char *text, size_t len) {
+    int number = 0;
+    if (len == 3 && !memcmp(text, "yes", 3)) return 1;
+    for (size_t i = 0; i < len && text[i] >= '0' && text[i] <= '9' && number < EFFORT_MAX; i++)
+        number = number * 10 + text[i] - '0';
+    return number;
+}
+
+void settings_read(RedisModuleCtx *ctx) {
+    for (int i = 0; i < SETTINGS; i++) {
+        RedisModuleCallReply *reply = RedisModule_Call(ctx, "CONFIG", "cc", "GET", names[i]);
+        RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
+        size_t len = 0;
+        const char *text = value ? RedisModule_CallReplyStringPtr(value, &len) : NULL;
+        if (text) values[i] = number_of(text, len);
+        if (reply) RedisModule_FreeCallReply(reply);
+    }
+}
+
+bool settings_include(const char *name) {
+    for (int i = 0; i < SETTINGS; i++)
+        if (!strcasecmp(name, names[i])) return true;
+    return false;
+}
+
+int settings_expire_effort(void) {
+    return values[EXPIRE_EFFORT];
+}
+
+bool settings_lazy_expire(void) {
+    return values[LAZY_EXPIRE];
+}
+
+bool settings_lazy_eviction(void) {
+    return values[LAZY_EVICTION];
+}

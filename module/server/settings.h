@@ -1,0 +1,22 @@
+/* settings.h: settings of the server's that mean for records what they mean for keys. */
+#ifndef CKV_SETTINGS_H
+#define CKV_SETTINGS_H
+
+#include "redismodule.h"
+
+#include <stdbool.h>
+
+/* Reads them: at load, and when they have changed. */
+void settings_read(RedisModuleCtx *ctx);
+/* Whether a setting of this name is among them. */
+bool settings_include(const char *name);
+
+/* `active-expire-effort`: 1 to 10. */
+int settings_expire_effort(void);
+
+/* `lazyfree-lazy-expire`, `lazyfree-lazy-eviction`: whether replicas and the AOF are told to unlink
+ * what has expired or is evicted, and not to delete it. */
+bool settings_lazy_expire(void);
+bool settings_lazy_eviction(void);
+
+#endif

@@ -1,0 +1,255 @@
+"""Users of all kinds, under prefixes and on a plain server: who may do what is the same, and so is the refusal."""
+
+import redis
+import pytest
+
+from helpers import reply
+
+USERS = {
+    "all": "+@all ~*",
+    "nothing": "",
+    "no-keys": "+@all",
+    "no-commands": "~*",
+    "two-commands": "+get +set ~cache:*",
+    "strings": "-@all +@string ~cache:*",
+    "all-but-get": "+@all -get ~*",
+    "all-but-writes": "+@all -@write ~*",
+    "all-but-reads": "+@all -@read ~cache:*",
+    "all-but-dangerous": "+@all -@dangerous ~*",
+    "keyspace": "+@keyspace ~cache:*",
+    "fast": "+@fast ~*",
+    "slow": "+@slow -@admin -@dangerous ~cache:* ~other:*",
+    "reads-keys": "+@all %R~cache:*",
+    "writes-keys": "+@all %W~cache:*",
+    "reads-one-writes-other": "+@all %R~cache:* %W~other:*",
+    "selector": "+get ~cache:* (+set ~other:*)",
+    "selectors": "(+@read ~cache:*) (+@write ~other:*)",
+    "selector-of-both": "+get +mget %R~cache:* (+set +mset +del ~cache:*) (+@all ~other:*)",
+    "subcommands": "-@all +object|encoding +memory|usage +type ~*",
+    "not-a-subcommand": "+@all -object|freq -config|get ~*",
+    "first-argument": "-@all +get ~cache:* +select|0",
+    "lists": "+scan +keys +dbsize +randomkey ~cache:*",
+    "single-commands": "+del +exists +expire +ttl +incr +append +getdel +mget +dump +type +rename +setbit +copy ~cache:*",
+    "short-pattern": "+@all ~cache:?",
+    "our-commands": "-@all +get +set +cget +cset ~cache:*",
+    "scripts": "+eval +get +multi +exec ~*",
+}
+
+A, B, OTHER = "cache:a", "cache:bee", "other:c"
+COMMANDS = """
+GET %s|SET %s v|SET %s v GET|SET %s v EX 100 NX|SETNX %s v|SETEX %s 100 v|PSETEX %s 100000 v|GETSET %s v|GETDEL %s
+GETEX %s|GETEX %s EX 100|STRLEN %s|APPEND %s x|GETRANGE %s 0 1|SUBSTR %s 0 1|SETRANGE %s 1 y|INCR %s|DECR %s|INCRBY %s 2
+DECRBY %s 2|INCRBYFLOAT %s 1.5|MGET %s|MSET %s v|MSETNX %s v|DEL %s|UNLINK %s|EXISTS %s|TOUCH %s|TTL %s|PTTL %s
+EXPIRETIME %s|PEXPIRETIME %s|EXPIRE %s 100|PEXPIRE %s 100000|EXPIREAT %s 9999999999|PEXPIREAT %s 9999999999000|PERSIST %s
+TYPE %s|DUMP %s|OBJECT ENCODING %s|OBJECT FREQ %s|OBJECT HELP|MEMORY USAGE %s|MEMORY DOCTOR
+DBSIZE|SCAN 0|SCAN 0 COUNT 1|KEYS *|RANDOMKEY
+SETBIT %s 1 1|GETBIT %s 1|BITCOUNT %s|BITOP NOT %s %s|BITFIELD %s GET u8 0|BITFIELD_RO %s GET u8 0|PFADD %s x|PFCOUNT %s
+LPUSH %s x|HSET %s f v|SADD %s m|SORT %s|SORT_RO %s|LCS %s %s|COPY %s %s REPLACE|RENAME %s %s|RENAMENX %s %s|MOVE %s 1
+EVAL return(redis.call('get',KEYS[1])) 1 %s|EVAL return(redis.pcall('set',KEYS[1],1)) 1 %s
+MGET %s %s|MSET %s 1 %s 2|MSETNX %s 1 %s 2|DEL %s %s|EXISTS %s %s|UNLINK %s %s|TOUCH %s %s
+GET|SET %s|SET %s v EX|MSET %s|GET %s x|OBJECT ENCODING|SELECT 0|CONFIG GET maxmemory|WAIT 0 1
+"""
+REFUSALS = ("NOPERM", "NOAUTH", "user executing the script", "ACL failure")
+LISTS = ("DBSIZE", "SCAN", "KEYS", "RANDOMKEY")
+
+
+def lines():
+    """Every command, its keys such that a user may use all, some or none of them."""
+    for template in COMMANDS.replace("\n", "|").split("|"):
+        count = template.count("%s")
+        choices = {0: [()], 1: [(A,), (B,), (OTHER,)], 2: [(A, A), (A, OTHER), (OTHER, A), (OTHER, OTHER)]}[count]
+        for keys in choices if template else []:
+            yield (template % keys).split(" ")
+
+
+class Replies:
+    """What the commands of a connection are answered, bare."""
+
+    def __init__(self, server, user=None):
+        self.connection = redis.Connection(port=server.port, socket_timeout=60)
+        self.connection.connect()
+        if user:
+            assert self.ask([["AUTH", user, "pw"]]) == [b"OK"]
+
+    def ask(self, commands):
+        self.connection.send_packed_command(self.connection.pack_commands(commands))
+        return [self.read() for _ in commands]
+
+    def read(self):
+        try:
+            return self.connection.read_response(disable_decoding=True, disconnect_on_error=False)
+        except redis.RedisError as error:
+            return error
+
+    def close(self):
+        self.connection.disconnect()
+
+
+def judged(answer):
+    """A refusal as it is; whatever else is allowed. The reader takes the first word of some errors for itself."""
+    if isinstance(answer, redis.exceptions.NoPermissionError):
+        return f"NOPERM {answer}"
+    if isinstance(answer, redis.AuthenticationError):
+        return f"NOAUTH {answer}"
+    if isinstance(answer, redis.RedisError) and any(word in str(answer) for word in REFUSALS):
+        return str(answer)
+    return "allowed"
+
+
+def refused(answer):
+    return answer.startswith(REFUSALS)
+
+
+def same(ours, theirs, command, old, password):
+    if ours == theirs:
+        return True
+    # Redis 7.0 tells a filter not who sends a command. Where the default user has a password, lists need a right of
+    # their own besides the server's, and are refused in its name.
+    return old and password and command[0] in LISTS and refused(ours)
+
+
+def transaction(side, command, old):
+    """What the command was told, and whether all was called off for that. On Redis 7.0 it may be told at EXEC."""
+    begun, queued, done = side.ask([["MULTI"], command, ["EXEC"]])
+    if old and "'exec'" in str(done):
+        return [judged(begun)]
+    if old and isinstance(done, list):
+        return [judged(begun), judged(done[0])]
+    return [judged(begun), judged(queued)] + ([] if old else [judged(done)])
+
+
+def set_up(server, default):
+    with server.client() as r:
+        with_module = bool(r.execute_command("CONFIG", "GET", "ckv.prefixes"))
+        if with_module:
+            r.execute_command("CONFIG", "SET", "ckv.prefixes", "*")
+        for name, rules in USERS.items():
+            known = [w for w in rules.split() if with_module or w not in ("+cget", "+cset")]
+            r.execute_command("ACL", "SETUSER", name, "on", ">pw", *selectors(known))
+        for key in (A, B, OTHER):
+            r.execute_command("SET", key, "1")
+        r.execute_command("ACL", "SETUSER", "admin", "on", ">pw", "+@all", "~*")
+        r.execute_command("ACL", "SETUSER", "default", *default)
+
+
+def selectors(words):
+    """Words in parentheses go as one argument."""
+    out = []
+    for word in words:
+        if out and out[-1].startswith("(") and not out[-1].endswith(")"):
+            out[-1] += " " + word
+        else:
+            out.append(word)
+    return out
+
+
+DEFAULTS = {
+    "nopass": ["on", "nopass", "+@all", "~*"],
+    "password": ["on", "resetpass", ">pw", "+@all", "~*"],
+    "password-and-rules": ["on", "resetpass", ">pw", "-@all", "+get", "+@keyspace", "resetkeys", "~cache:*"],
+    "nopass-and-rules": ["on", "nopass", "-@all", "+get", "+mget", "+@keyspace", "resetkeys", "~cache:*"],
+    "off": ["off"],
+}
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+def test_every_kind_of_user_may_what_he_may_on_a_plain_server(own_server, default):
+    servers = [own_server({}, module=module) for module in (True, False)]
+    commands = list(lines())
+    wrong = []
+    with servers[1].client() as r:
+        version = r.info("server")["redis_version"]
+    old, password = version.startswith("7.0"), default.startswith("password")
+    for server in servers:
+        set_up(server, DEFAULTS[default])
+    for user in [None, *USERS]:
+        sides = [Replies(server, user) for server in servers]
+        for command in commands:
+            ours, theirs = (judged(side.ask([command])[0]) for side in sides)
+            if not same(ours, theirs, command, old, password):
+                wrong.append(f"{user}: {' '.join(command)}: {ours}, a plain server: {theirs}")
+        # The same in a transaction.
+        for command in commands if default == "nopass" else ():
+            ours, theirs = (transaction(side, command, old) for side in sides)
+            if ours != theirs:
+                wrong.append(f"{user}: MULTI, {' '.join(command)}: {ours}, a plain server: {theirs}")
+        for side in sides:
+            side.close()
+    with redis.Redis(port=servers[0].port, username="admin", password="pw", single_connection_client=True) as r:
+        r.execute_command("ACL", "SETUSER", "default", "on", "nopass", "+@all", "~*")
+    with redis.Redis(port=servers[1].port, username="admin", password="pw", single_connection_client=True) as r:
+        r.execute_command("ACL", "SETUSER", "default", "on", "nopass", "+@all", "~*")
+    assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:60])
+
+
+# --- the names behind the scenes ---
+
+
+@pytest.fixture
+def prefixes(own_server):
+    server = own_server({"ckv.prefixes": '"*"'})
+    with server.client() as r:
+        r.execute_command("SET", "k", "secret")
+    yield server
+    # Whatever it was left as: the server has to let us end it.
+    with redis.Redis(port=server.port, username="admin", password="pw") as r:
+        r.execute_command("ACL", "SETUSER", "default", "reset", "on", "nopass", "+@all", "~*", "&*")
+
+
+def admin(server):
+    r = redis.Redis(port=server.port, single_connection_client=True)
+    r.execute_command("ACL", "SETUSER", "admin", "on", ">pw", "+@all", "~*")
+    r.execute_command("AUTH", "admin", "pw")
+    return r
+
+
+NAMES = ["ckv+get k", "ckv.get k", "CKV+GET k", "ckv+set k v", "ckv+del k", "ckv+scan 0", "ckv+keys *", "ckv+dbsize", "cmoveout k"]
+
+
+@pytest.mark.parametrize("on", ["*", ""], ids=["prefixes", "none"])
+def test_nobody_gets_past_authentication_by_a_name_of_ours(prefixes, on):
+    r = admin(prefixes)
+    r.execute_command("CONFIG", "SET", "ckv.prefixes", on)
+    r.execute_command("ACL", "SETUSER", "default", "resetpass", ">pw")
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+get", "~*")
+    stranger = Replies(prefixes)
+    for command in NAMES:
+        answer = stranger.ask([command.split()])[0]
+        assert isinstance(answer, redis.RedisError), command
+        assert "unknown command" in str(answer) or "Authentication required" in str(answer), command
+    stranger.close()
+    assert r.execute_command("CGET" if not on else "GET", "k") == b"secret"
+
+
+def test_who_may_not_get_may_not_by_a_name_of_ours(prefixes):
+    r = admin(prefixes)
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+set", "~*")
+    user = Replies(prefixes, "u")
+    for command in NAMES:
+        assert isinstance(user.ask([command.split()])[0], redis.RedisError), command
+    user.close()
+
+
+def test_a_password_that_is_set_by_config_counts_at_once(prefixes):
+    r = admin(prefixes)
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+get", "~*")
+    stranger = Replies(prefixes)
+    assert stranger.ask([["GET", "k"]]) == [b"secret"]
+    stranger.close()
+    r.execute_command("CONFIG", "SET", "requirepass", "word")
+    stranger = Replies(prefixes)
+    answers = stranger.ask([["GET", "k"], ["MGET", "k"], ["DBSIZE"], ["KEYS", "*"]])
+    assert all("Authentication required" in str(a) for a in answers), answers
+    stranger.close()
+
+
+def test_rules_that_a_transaction_changes_count_behind_it(prefixes):
+    r = admin(prefixes)
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+@all", "~*")
+    user = Replies(prefixes, "u")
+    assert user.ask([["GET", "k"]]) == [b"secret"]
+    for command in (("MULTI",), ("EVAL", "return redis.call('get', 'k')", 0), ("ACL", "SETUSER", "u", "-get"), ("EXEC",)):
+        answer = reply(r, *command)
+    assert answer == [b"secret", b"OK"]
+    assert isinstance(user.ask([["GET", "k"]])[0], redis.exceptions.NoPermissionError)
+    user.close()
