@@ -14,7 +14,7 @@ KEYED = {
     "CPTTL": "{k}", "CEXPIRETIME": "{k}", "CPEXPIRETIME": "{k}", "CEXPIRE": "{k} 9", "CPEXPIRE": "{k} 9000",
     "CEXPIREAT": "{k} 9999999999", "CPEXPIREAT": "{k} 9999999999999", "CPERSIST": "{k}", "CMOVEOUT": "{k}",
 }
-UNKEYED = {"CSCAN": "0", "CKEYS": "*", "CRANDOMKEY": "", "CDBSIZE": "", "CKV": "STATS", "CEVICT": ""}
+UNKEYED = {"CSCAN": "0", "CKEYS": "*", "CRANDOMKEY": "", "CDBSIZE": "", "CKV": "STATS", "CEVICT": "", "CPLAIN": "1 GET k"}
 
 
 def words(command, key="k"):
