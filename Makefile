@@ -13,10 +13,10 @@ FUZZ_SECONDS = 60
 SOAK_ARGS    =
 PYTEST_ARGS  =
 SUITE_SERVER = redis-7.0
-SUITE_MODE   = rename
+SUITE_MODE   = prefixes
 SUITE_FILES  =
 SUITE_JOBS   = 2
-CLIENTS_MODE = rename
+CLIENTS_MODE = prefixes
 CLIENTS      =
 
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
@@ -45,7 +45,7 @@ CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
-            tests/redis_suite/*.c bench/*.c bench/*/*.[ch])
+            bench/*.c bench/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
@@ -222,6 +222,7 @@ define compare
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
+	.venv/bin/python $(call measure,transparent,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python bench/compare.py report
 endef
 
@@ -257,17 +258,13 @@ test-servers: build/ckv.so servers | setup-python ## the integration tests on ea
 	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
 	done
 
-# The modes: rename (tests/redis_suite/rename.c gives ckv the string commands) and prefixes (ckv.prefixes "*").
-test-redis-suite: build/ckv.so build/redis-suite/rename.so | setup-python3 setup-tcl ## Redis' own tests, string commands answered by ckv (SUITE_SERVER= _MODE= _FILES= _JOBS=)
+# The modes: prefixes (the module with ckv.prefixes "*") and without.
+test-redis-suite: build/ckv.so | setup-python3 setup-tcl ## Redis' own tests, every string in ckv (SUITE_SERVER= _MODE= _FILES= _JOBS=)
 	scripts/build_server.sh $(or $(filter $(SUITE_SERVER)=%,$(SERVERS)),$(error SUITE_SERVER=$(SUITE_SERVER) is none of $(SERVERS)))
 	$(PYTHON) tests/redis_suite/run.py --server $(SUITE_SERVER) --mode $(SUITE_MODE) --jobs $(SUITE_JOBS) $(SUITE_FILES)
 
-build/redis-suite/rename.so: tests/redis_suite/rename.c Makefile | setup-build
-	@mkdir -p $(@D)
-	$(call say,CC  )$(CC) $(ALL_FLAGS) $(CFLAGS) -fPIC -shared $(INCLUDES) -o $@ $<
-
-# The same modes, and plain: the tests without the module only.
-test-clients: build/ckv.so build/redis-suite/rename.so | setup-server setup-python setup-clients ## the tests of Redis' clients and of applications (CLIENTS_MODE= CLIENTS='redis-py-resp2 django')
+# The modes: prefixes, and plain, which is without.
+test-clients: build/ckv.so | setup-server setup-python setup-clients ## the tests of Redis' clients and of applications (CLIENTS_MODE= CLIENTS='redis-py-resp2 django')
 	.venv/bin/python tests/clients/run.py --mode $(CLIENTS_MODE) $(CLIENTS)
 
 # --- cleaning -------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ static struct {
     removals gone;
     uint32_t rounds_in_vain, calls_in_vain; /* of the hand, without a record that could go */
     int64_t exhausted_ms;                   /* when nothing was found; 0: not so */
+    bool nothing_there;                     /* because there was no record that may go */
     uint64_t exhausted_written;             /* what had been written by then */
     uint64_t freed_records, freed_others;   /* bytes, lately */
     balance weights;
@@ -66,7 +67,8 @@ static bool nothing_may_go(void) {
     return all.records == 0 || (evict.how.expiring_only && all.expiring == 0);
 }
 
-static bool give_up(void) {
+static bool give_up(bool nothing_there) {
+    evict.nothing_there = nothing_there;
     evict.rounds_in_vain = evict.calls_in_vain = 0;
     evict.exhausted_ms = clock_now_ms();
     evict.exhausted_written = maxmemory_written();
@@ -77,7 +79,7 @@ static bool give_up(void) {
  * among many maps: look again. */
 static bool move_hand(keyed_map **s, uint32_t *bucket) {
     int passed = 0;
-    if (nothing_may_go()) return give_up();
+    if (nothing_may_go()) return give_up(true);
     while (evict.rounds_in_vain <= MAP_EVICT_ROUNDS || evict.calls_in_vain <= MAP_EVICT_CALLS) {
         while (maps_cursor_next(&evict.hand, s, bucket)) {
             bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
@@ -90,7 +92,7 @@ static bool move_hand(keyed_map **s, uint32_t *bucket) {
         evict.rounds_in_vain++;
         evict.calls_in_vain++; /* even if there is no bucket */
     }
-    return give_up();
+    return give_up(false);
 }
 
 static uint64_t bytes_of(const map *m) {
@@ -152,6 +154,8 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
 }
 
 static bool exhausted(void) {
+    if (evict.exhausted_ms == 0) return false;
+    if (evict.nothing_there && !nothing_may_go()) evict.exhausted_ms = 0;
     if (clock_now_ms() - evict.exhausted_ms > EXHAUSTED_MS) evict.exhausted_ms = 0;
     if (maxmemory_written() - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_ms = 0;
     return evict.exhausted_ms != 0;
@@ -213,7 +217,9 @@ bool evict_reserved(void) {
 /* Evicts some. Returns false if nothing went. It is a command of its own, so that what it tells
  * replicas and AOF is on its way when it is done: "!" lets it replicate. */
 static bool call_evict(void) {
+    removals_begin_hold();
     RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "!");
+    removals_end_hold(ckv.ctx);
     bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
     if (reply) RedisModule_FreeCallReply(reply);
     return some;

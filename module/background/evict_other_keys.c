@@ -2,6 +2,7 @@
 #include "background/evict_other_keys.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/removals.h"
 #include "server/settings.h"
 
 #define CANDIDATES     5 /* the server's own maxmemory-samples */
@@ -106,8 +107,7 @@ size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how) {
     RedisModule_UnlinkKey(key);
     RedisModule_CloseKey(key);
     RedisModule_Replicate(ctx, settings_lazy_eviction() ? "UNLINK" : "DEL", "s", name);
-    RedisModule_SignalModifiedKey(ctx, name);
-    RedisModule_NotifyKeyspaceEvent(ctx, REDISMODULE_NOTIFY_EVICTED, "evicted", name);
+    removals_tell(ctx, name, REDISMODULE_NOTIFY_EVICTED, "evicted");
     RedisModule_FreeString(ctx, name);
     ckv.stats.evicted_keys++;
     return bytes;

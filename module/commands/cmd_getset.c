@@ -62,8 +62,10 @@ int cmd_cgetdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
-    if (record_reply_value(&r) && r.found) record_delete_by_command(&r);
-    return REDISMODULE_OK;
+    RedisModuleString *old;
+    if (!record_copy_value(&r, &old)) return REDISMODULE_OK;
+    if (r.found) record_delete_by_command(&r);
+    return record_reply_copy(&r, old);
 }
 
 typedef struct getex_options {

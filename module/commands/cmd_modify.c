@@ -44,9 +44,9 @@ static int finish(record *r, const void *value, size_t len, const change *c, lon
 
 /* ---- appending and ranges -------------------------------------------------------------------- */
 
-/* A value that is built in one piece is not changed in part. */
-static bool is_left_to_server(const record *r, size_t len) {
-    return r->found && len > NATIVE_CHANGED_IN_PART && prefixes_any() &&
+/* A value that comes in one piece is not changed in part. */
+static bool is_left_to_server(const record *r, size_t offset, size_t len) {
+    return (r->found || offset > 0) && len > NATIVE_CHANGED_IN_PART && prefixes_any() &&
            prefixes_match_name(r->name) != PREFIX_NONE;
 }
 
@@ -55,7 +55,7 @@ static int overlay(record *r, size_t offset, const char *part, size_t part_len, 
     size_t len = r->found ? map_value_len(r->in->m, &r->pos) : 0;
     size_t total = offset + part_len > len ? offset + part_len : len;
     if (!length_allowed(r->ctx, total)) return REDISMODULE_OK;
-    if (is_left_to_server(r, total)) return native_leave(r->ctx, c->argv, c->argc);
+    if (is_left_to_server(r, offset, total)) return native_leave(r->ctx, c->argv, c->argc);
     const uint8_t *value = value_or_empty(r, &len);
     if (!value) return REDISMODULE_OK;
     uint8_t *changed = RedisModule_Calloc(1, total + 1);

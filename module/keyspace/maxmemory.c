@@ -11,7 +11,7 @@
 
 /* What is kept free is a share of the limit and room for a command, at most so many bytes. */
 #define FREE_MOST   (64.0 * (1 << 20))
-#define FREE_ALWAYS (16.0 * (1 << 10))
+#define FREE_ALWAYS (1.0 * (1 << 10))
 
 #define LEARNED_SHARE(n) ((n) / 2)
 
@@ -67,8 +67,10 @@ double maxmemory_excess(double free_share, size_t reserved) {
 
 /* ---- a limit that is lowered ----------------------------------------------------------------- */
 
-/* Of what is used: the setting stays so much above it, and goes down in steps of so much. */
-#define STEP 0.01
+/* Of what is used: the setting stays so much above it, and goes down in steps of so much. On a
+ * small server that is less than clients' buffers come and go by. */
+#define STEP       0.01
+#define HELD_ABOVE (256.0 * (1 << 10))
 
 static bool stepping;
 
@@ -90,7 +92,7 @@ bool maxmemory_stepping(void) {
 
 /* Where the setting may be by what is used. */
 static double held_limit(void) {
-    return fmax((double)settings.wanted_limit, server_used() * (1 + STEP));
+    return fmax((double)settings.wanted_limit, server_used() * (1 + STEP) + HELD_ABOVE);
 }
 
 void maxmemory_hold(void) {

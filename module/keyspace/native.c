@@ -26,8 +26,9 @@ uint64_t native_count(RedisModuleCtx *ctx) {
 }
 
 static bool has_prefix(const char *name) {
-    return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
-           !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
+    /* Between commands there is none. */
+    return name && (!strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
+                    !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX)));
 }
 
 /* Between commands there is none. */

@@ -31,6 +31,58 @@ static size_t gather_last(removals *all) {
     return first;
 }
 
+/* ---- telling --------------------------------------------------------------------------------- */
+
+typedef struct removed {
+    RedisModuleString *key;
+    const char *event;
+    int db, type;
+} removed;
+
+static struct {
+    removed *list;
+    size_t count, room;
+    bool on;
+} held;
+
+static void hold(const removed *r) {
+    if (held.count == held.room) {
+        held.room = held.room ? 2 * held.room : REMOVALS_MAX;
+        held.list = RedisModule_Realloc(held.list, held.room * sizeof *held.list);
+    }
+    RedisModule_RetainString(NULL, r->key);
+    held.list[held.count++] = *r;
+}
+
+static void tell(RedisModuleCtx *ctx, const removed *r) {
+    quiet_signal_modified(ctx, r->key);
+    RedisModule_NotifyKeyspaceEvent(ctx, r->type, r->event, r->key);
+}
+
+void removals_tell(RedisModuleCtx *ctx, RedisModuleString *key, int type, const char *event) {
+    removed r = {key, event, RedisModule_GetSelectedDb(ctx), type};
+    if (held.on)
+        hold(&r);
+    else
+        tell(ctx, &r);
+}
+
+void removals_begin_hold(void) {
+    held.on = true;
+}
+
+void removals_end_hold(RedisModuleCtx *ctx) {
+    held.on = false;
+    for (size_t i = 0; i < held.count; i++) {
+        RedisModule_SelectDb(ctx, held.list[i].db);
+        tell(ctx, &held.list[i]);
+        RedisModule_FreeString(NULL, held.list[i].key);
+    }
+    RedisModule_Free(held.list);
+    held.list = NULL;
+    held.count = held.room = 0;
+}
+
 /* Who hears of an event may write: replicas have been told by then. */
 void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause) {
     bool expired = cause == REMOVALS_EXPIRED;
@@ -42,9 +94,7 @@ void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause)
         replicate_removal(ctx, all->keys + first, end - first, lazy);
         all->count = first;
         for (size_t i = first; i < end; i++) {
-            quiet_signal_modified(ctx, all->keys[i]);
-            RedisModule_NotifyKeyspaceEvent(ctx, type, expired ? "expired" : "evicted",
-                                            all->keys[i]);
+            removals_tell(ctx, all->keys[i], type, expired ? "expired" : "evicted");
             RedisModule_FreeString(NULL, all->keys[i]);
         }
     }

@@ -32,4 +32,15 @@ bool removals_full(const removals *all);
  * key. Leaves any database selected. */
 void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause);
 
+/* What follows is told to replicas and AOF at once, and to all others by removals_end_hold().
+ *
+ * Redis 7.2 keeps what tracking pushes to the client that is being served until its command is
+ * done. While the filter has a command of ours called, ahead of the client's own, that is ours, and
+ * the message would be lost with its reply (Redis 8 ends by an assertion). */
+void removals_begin_hold(void);
+void removals_end_hold(RedisModuleCtx *ctx);
+
+/* Tells WATCH and tracking of one key that was taken out, and notifies; keeps no reference. */
+void removals_tell(RedisModuleCtx *ctx, RedisModuleString *key, int type, const char *event);
+
 #endif

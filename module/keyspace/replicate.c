@@ -94,6 +94,21 @@ void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_
     if (!goes_nowhere(ctx)) tell_of_keys(ctx, "CDEL", keys, count);
 }
 
+/* Those that match no prefix are the server's own, also to whoever loads an AOF. */
+void replicate_native_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
+    if (goes_nowhere(ctx)) return;
+    if (!aof_form_own(ctx)) {
+        tell(ctx, true, "CDEL", keys, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (is_plain(keys[i]))
+            tell(ctx, true, "CDEL", &keys[i], 1);
+        else
+            RedisModule_Replicate(ctx, "DEL", "s", keys[i]);
+    }
+}
+
 void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count,
                        bool lazy) {
     if (feed_needed()) tell_of_keys(ctx, lazy ? "CUNLINK" : "CDEL", keys, count);

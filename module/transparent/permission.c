@@ -145,10 +145,25 @@ static bool is_container(const char *name) {
     return !strcmp(name, "object") || !strcmp(name, "memory");
 }
 
-static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc) {
+#define NO_DB (-1) /* it is not known yet: then a user of some databases only may nothing */
+
+/* Valkey 9.1 has such users, and a question of its own for them. */
+typedef int check_in_db(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
+                        int *reason);
+
+static bool check(RedisModuleUser *user, RedisModuleString **argv, int argc, int db) {
+    check_in_db *in_db;
+    if (db != NO_DB &&
+        RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&in_db) == REDISMODULE_OK)
+        return in_db(user, argv, argc, db, NULL) == REDISMODULE_OK;
+    return RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+}
+
+static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc,
+                     int db) {
     RedisModuleString *sent = argv[0];
     argv[0] = RedisModule_CreateString(NULL, name, strlen(name));
-    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+    bool may = check(user, argv, argc, db);
     RedisModule_FreeString(NULL, argv[0]);
     argv[0] = sent;
     return may;
@@ -178,7 +193,7 @@ static bool sender_may_not(RedisModuleCommandFilterCtx *command, int number) {
     RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
     for (int i = 0; i < argc; i++)
         argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-    bool may_not = user && !user_may(user, users.names[number], argv, argc);
+    bool may_not = user && !user_may(user, users.names[number], argv, argc, NO_DB);
     RedisModule_Free(argv);
     if (user) RedisModule_FreeModuleUser(user);
     RedisModule_FreeString(ckv.ctx, who);
@@ -213,7 +228,7 @@ static bool denied_keys(const refusal *r) {
     bool may = false;
     for (p.rest_len = len; !may && next_part(&p);) {
         RedisModuleUser *with_all_keys = user_of(p.text, p.len);
-        may = user_may(with_all_keys, r->name, r->argv, r->argc);
+        may = user_may(with_all_keys, r->name, r->argv, r->argc, RedisModule_GetSelectedDb(r->ctx));
         RedisModule_FreeModuleUser(with_all_keys);
     }
     RedisModule_FreeString(NULL, rules);
@@ -264,7 +279,8 @@ bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **a
     if (!who) return true;
     refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
     bool unknown = users.default_off && is_default(who);
-    bool may = !unknown && r.user && user_may(r.user, name, argv, argc);
+    bool may =
+        !unknown && r.user && user_may(r.user, name, argv, argc, RedisModule_GetSelectedDb(ctx));
     if (unknown)
         RedisModule_ReplyWithError(ctx, "NOAUTH Authentication required.");
     else if (!may && denied_keys(&r))

@@ -10,6 +10,7 @@
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
 #include "server/clock.h"
+#include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
@@ -115,6 +116,21 @@ static void leave_asked(filtered *f, int argc) {
 
 /* ---- commands that are served ---------------------------------------------------------------- */
 
+/* What has expired when it is given its expiry is the server's: servers differ in what they tell.
+ */
+static bool has_passed(RedisModuleString *number, long long now) {
+    long long at;
+    return RedisModule_StringToLongLong(number, &at) == REDISMODULE_OK && at <= now;
+}
+
+/* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT. */
+static bool expires_at_once(filtered *f, const char *name, int argc) {
+    const char *behind = strstr(name, "expire");
+    if (!behind || argc < 3) return false;
+    bool absolute = !strcmp(behind, "expireat");
+    return has_passed(arg(f, 2), absolute ? clock_now_ms() / (*name == 'p' ? 1 : 1000) : 0);
+}
+
 /* SET may have options that we don't know, or that this server doesn't. */
 static bool knows_options(filtered *f, int argc) {
     static const char *const words[] = {"ex", "px", "exat", "pxat", "nx", "xx", "get", "keepttl"};
@@ -123,8 +139,17 @@ static bool knows_options(filtered *f, int argc) {
         while (w < n && !arg_is(arg(f, i), words[w])) w++;
         if (w == n) return false;
         if (w < 4) i++; /* its time */
+        if ((w == 2 || w == 3) && i < argc &&
+            has_passed(arg(f, i), clock_now_ms() / (w == 2 ? 1000 : 1)))
+            return false;
     }
     return true;
+}
+
+/* Servers differ in whether they look at a time that is none before they look at the key. */
+static bool knows_time(filtered *f, int argc) {
+    long long time;
+    return argc < 4 || RedisModule_StringToLongLong(arg(f, 3), &time) == REDISMODULE_OK;
 }
 
 /* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
@@ -174,7 +199,10 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     bool any = served_keys_of(e->served) == SERVED_ANY;
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
-    return !any && (strcmp(e->name, "set") || knows_options(f, argc));
+    if (any) return false;
+    if (expires_at_once(f, e->name, argc)) return false;
+    if (!strcmp(e->name, "set")) return knows_options(f, argc);
+    return strcmp(e->name, "getex") || knows_time(f, argc);
 }
 
 /* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,

@@ -1,12 +1,11 @@
 """The tests of Redis' clients and of applications on top of them, against a server with the module.
 
-    run.py [--mode rename|prefixes|plain] [--jobs 2] [suite ...]
+    run.py [--mode prefixes|plain] [--jobs 2] [suite ...]
 
 Each suite (suites.py) has a server of its own. It runs without the module first (the baseline, kept under build/clients
 until the server or this folder changes), then with it:
 
 plain     the baseline only
-rename    the module loaded by the redis suite's rename.so, which renames SET to CSET and so on
 prefixes  the module with ckv.prefixes "*": the transparent mode
 
 A test is bad that passes in the baseline and does not pass with the module. What is bad runs again by itself, for a
@@ -15,7 +14,7 @@ know fails the run. A line of that file is
 
     <suite> | <test> | <reason>
 
-where '*' stands for any text in the first two; expected-rename.txt is read as well in that mode."""
+where '*' stands for any text in the first two."""
 
 import argparse
 import concurrent.futures
@@ -37,7 +36,6 @@ INSIDE = os.path.join(HERE, "inside")
 BUILD = os.path.join(ROOT, "build", "clients")
 PYTHON = os.path.join(ROOT, "build", "clients-venv", "bin", "python")
 REQUIREMENTS = os.path.join(HERE, "requirements.txt")
-RENAME = os.path.join(ROOT, "build", "redis-suite", "rename.so")
 
 sys.path[:0] = [os.path.join(ROOT, "tests", "integration")]
 import server as servers  # noqa: E402
@@ -150,8 +148,6 @@ def stop_all():
 
 def start_server(mode):
     config = {"databases": 32, "enable-module-command": "yes"}
-    if mode == "rename":
-        return servers.Server({**config, "loadmodule": f"{RENAME} {servers.MODULE}"}, module=False)
     if mode == "prefixes":
         return servers.Server({**config, "ckv.prefixes": '"*"'})
     return servers.Server(config, module=False)
@@ -261,15 +257,14 @@ def like(pattern, text):
 class Expected:
     """The lines of expected.txt, and which of them were needed."""
 
-    def __init__(self, names):
+    def __init__(self, name):
         self.entries = []
-        for name in names:
-            for number, line in enumerate(read(os.path.join(HERE, name)).splitlines(), 1):
-                if line.strip() and not line.startswith("#"):
-                    fields = [field.strip() for field in line.split(" | ")]
-                    if len(fields) != 3 or not all(fields):
-                        raise SystemExit(f"test-clients: {name}:{number}: not '<suite> | <test> | <reason>'")
-                    self.entries.append({"place": f"{name}:{number}", "fields": fields, "used": False})
+        for number, line in enumerate(read(os.path.join(HERE, name)).splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
+                fields = [field.strip() for field in line.split(" | ")]
+                if len(fields) != 3 or not all(fields):
+                    raise SystemExit(f"test-clients: {name}:{number}: not '<suite> | <test> | <reason>'")
+                self.entries.append({"place": f"{name}:{number}", "fields": fields, "used": False})
 
     def find(self, suite, test):
         with _lock:
@@ -304,7 +299,7 @@ def report(suite, outcome, expected):
 def run_all(options):
     os.makedirs(BUILD, exist_ok=True)
     chosen = [suite for suite in SUITES if not options.suites or suite.name in options.suites]
-    expected = Expected(["expected.txt"] + (["expected-rename.txt"] if options.mode == "rename" else []))
+    expected = Expected("expected.txt")
     folders = sources()
     new = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -324,7 +319,7 @@ def run_all(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mode", choices=["plain", "rename", "prefixes"], default="prefixes")
+    parser.add_argument("--mode", choices=["plain", "prefixes"], default="prefixes")
     parser.add_argument("--jobs", type=int, default=2, help="suites at a time")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suite.name for suite in SUITES))
     options = parser.parse_args()

@@ -73,6 +73,12 @@ def test_another_users_records_are_out_of_reach(r, user, command):
         assert not refused(reply(u, *words(command, "user:1")))
 
 
+def test_the_server_says_the_same(r, user):
+    """Where ckv looks itself at what a user may read, and where the server does."""
+    u = user("+@all", "~user:*")
+    assert str(reply(u, "CSCAN", "0")) == str(reply(u, "CKEYS", "*")) == str(reply(u, "GET", "secret"))
+
+
 @pytest.mark.parametrize("command", ["CMSET", "CMSETNX", "CMGET", "CDEL", "CEXISTS"])
 def test_every_key_of_a_command_is_checked(r, user, command):
     u = user("+@all", "~user:*")

@@ -117,3 +117,40 @@ def test_overwriting_is_told(server):
             events += [message["channel"].split(b":")[1]] if message else []
         heard.close()
         assert events == [b"overwritten"] * 5 + [b"type_changed"]
+
+
+@pytest.mark.parametrize("aof", ["no", "yes"])
+def test_a_del_of_keys_with_and_without_a_prefix_is_told_of_both(own_server, aof):
+    server = own_server({"ckv.prefixes": "c:", "appendonly": aof, "aof-use-rdb-preamble": aof})
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
+    with server.client() as r, replica.client() as copy:
+        r.execute_command("WAIT", 1, 30_000)
+        r.mset({"c:1": "x", "c:2": "x"})
+        r.mset({"other:1": "y", "other:2": "y"})
+        assert r.delete("c:1", "other:1") == 2
+        r.execute_command("WAIT", 1, 30_000)
+        assert sorted(copy.keys("[co]*:?")) == sorted(r.keys("[co]*:?")) == [b"c:2", b"other:2"]
+    server.restart(save=False)
+    with server.client() as r:
+        assert sorted(r.keys()) == ([b"c:2", b"other:2"] if aof == "yes" else [])
+
+
+def test_a_client_is_told_of_what_its_own_command_evicts(server):
+    """Of what goes before its command is carried out, that is, together with that of others."""
+    with socket.create_connection(("127.0.0.1", server.port)) as s, server.client() as r:
+        s.settimeout(10)
+        s.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\n")
+        r.set("first", "value")
+        r.config_set("maxmemory-policy", "volatile-random")
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + (1 << 20))
+        s.sendall(b"".join(b"SETEX volatile:%d 1000 x\r\nGET volatile:%d\r\n" % (i, i) for i in range(100)))
+        s.sendall(b"SETBIT big 24000000 0\r\nGETBIT big 0\r\nECHO done\r\n")
+        heard = b""
+        while b"$4\r\ndone\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        # Before the reply of the command that would have found too little memory.
+        assert heard.count(b"invalidate") == 100
+        s.sendall(b"CLIENT TRACKING OFF\r\nECHO again\r\n")
+        while b"$5\r\nagain\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        assert heard.count(b"volatile:99\r\n") == 1

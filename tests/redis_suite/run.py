@@ -1,14 +1,13 @@
 """Redis' own Tcl suite against a server with the module; what fails with it and passes without it is told.
 
-    run.py --server redis-7.0 [--mode rename|prefixes] [--jobs 2] [unit/type/string ...]
+    run.py --server redis-7.0 [--mode without|prefixes] [--jobs 2] [unit/type/string ...]
 
 The suite is the one in the sources of build/servers/<server> (all of its files, if none are named). Each file runs by
 itself, twice: without the module (the baseline, kept until the server is built anew) and with it, in one of the modes
 below. What they print, and of failures the servers' logs, is kept in build/redis-suite/<server>/.
 
 without   not with it: nothing but the baseline
-rename    rename.so loads the module and renames SET to CSET and so on: a means to try ckv's commands on their own
-prefixes  the module alone, with ckv.prefixes "*": the transparent mode
+prefixes  the module, with ckv.prefixes "*": the transparent mode
 
 A test is bad that passes in the baseline and fails with the module, or is not reached with it. What is bad is run
 again, for a machine with other work may be too slow for a test: bad is what is bad each time. A bad test that
@@ -16,8 +15,8 @@ expected.txt does not know fails the run. A line of that file is
 
     <servers> | <file> | <test> | <reason>
 
-where '*' stands for any text in the first three; expected-rename.txt is read as well in that mode. A reason that
-begins with "left out:" does that to the test, named in full: one that hangs or takes others with it."""
+where '*' stands for any text in the first three. A reason that begins with "left out:" does that to the test, named in
+full: one that hangs or takes others with it."""
 
 import argparse
 import concurrent.futures
@@ -41,7 +40,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SERVERS = os.path.join(ROOT, "build", "servers")
 MODULE = os.path.join(ROOT, "build", "ckv.so")
-RENAME = os.path.join(ROOT, "build", "redis-suite", "rename.so")
+CONFIG = [("loadmodule", MODULE), ("ckv.prefixes", '"*"')]
 
 STALLED_SECONDS = 240
 FILE_SECONDS = 2400
@@ -59,10 +58,6 @@ READY = "eady to accept"
 TOOK = re.compile(r" \(\d+ ms\)$")
 CRASH = re.compile(r"crashed by signal|ASSERTION FAILED|ERROR: (?:Address|Leak)Sanitizer|runtime error:")
 SENT = re.compile(r"Killed by PID:")  # the signal: the suite does so to a server that does not end
-
-# What the mode rename is of use for, if no files are named.
-OF_STRINGS = ["unit/type/string", "unit/type/incr", "unit/expire", "unit/keyspace", "unit/multi", "unit/scan",
-              "unit/tracking", "unit/pubsub", "unit/acl", "unit/acl-v2", "unit/maxmemory"]
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -168,7 +163,7 @@ class Suite:
                 os.symlink(self.binary, f"{self.programs}/{name}-{program}")
 
     def files(self):
-        tree = self.tree("list")
+        tree = self.tree()
         listed = subprocess.run(["./runtest", "--list-tests"], cwd=tree, capture_output=True, text=True, check=True)
         shutil.rmtree(tree)
         return listed.stdout.split()
@@ -206,20 +201,18 @@ class Suite:
         if READY not in text:
             raise SystemExit(f"redis-suite: the server does not start with {config}\n{text[-500:]}")
 
-    def tree(self, label):
+    def tree(self):
         """A copy of the tests beside links to the programs. Its path is short: the servers' sockets are in it."""
         tree = tempfile.mkdtemp(prefix="suite-")
         shutil.copytree(os.path.join(self.source, "tests"), os.path.join(tree, "tests"), symlinks=True)
         os.makedirs(os.path.join(tree, "tests", "tmp"), exist_ok=True)
         os.symlink(self.programs, os.path.join(tree, "src"))
         os.symlink(os.path.join(self.source, "runtest"), os.path.join(tree, "runtest"))
-        if label == "rename":
-            name_as_sent(os.path.join(tree, "tests", "test_helper.tcl"))
         return tree
 
     def run(self, label, name, config, left_out=()):
         """One file, once. `config` are lines for every server that it starts, `left_out` names of tests."""
-        tree = self.tree(label)
+        tree = self.tree()
         try:
             return self._run(tree, label, name, config, left_out)
         finally:
@@ -249,14 +242,6 @@ class Suite:
         if result["failed"] or result["ended"] or result["crashes"]:
             shutil.move(os.path.join(tree, "tests", "tmp"), os.path.join(kept, "servers"))
         return result
-
-
-def name_as_sent(helper):
-    """rename.tcl is read when all procedures of the suite are there, and before it starts."""
-    with open(helper, encoding="utf-8") as f:
-        text = f.read()
-    with open(helper, "w", encoding="utf-8") as f:
-        f.write(text.replace("\nif {$::client} {", f"\nsource {HERE}/rename.tcl\nif {{$::client}} {{", 1))
 
 
 def parse(text):
@@ -327,13 +312,12 @@ def bad(result, baseline):
 class Expected:
     """The lines of expected.txt, and which of them were needed."""
 
-    def __init__(self, paths, server):
+    def __init__(self, path, server):
         self.entries = []
-        for path in paths:
-            with open(path, encoding="utf-8") as f:
-                for number, line in enumerate(f, 1):
-                    if line.strip() and not line.startswith("#"):
-                        self._add(f"{os.path.basename(path)}:{number}", line, server)
+        with open(path, encoding="utf-8") as f:
+            for number, line in enumerate(f, 1):
+                if line.strip() and not line.startswith("#"):
+                    self._add(f"{os.path.basename(path)}:{number}", line, server)
 
     def _add(self, place, line, server):
         fields = [field.strip() for field in line.split(" | ")]
@@ -388,7 +372,7 @@ def run_file(suite, options, name, baseline, expected):
         return outcome
     left_out = expected.left_out(name)
     for _ in range(options.attempts):
-        result = suite.run(options.mode, name, config_of(options.mode), left_out)
+        result = suite.run(options.mode, name, CONFIG, left_out)
         found = {**bad(result, baseline), **{test: ["left out"] for test in left_out}}
         first = first or found
         remaining = found if remaining is None else {n: why for n, why in found.items() if n in remaining}
@@ -415,12 +399,6 @@ def save(path, content):
     with open(path + ".new", "w", encoding="utf-8") as f:
         json.dump(content, f, indent=1)
     os.replace(path + ".new", path)
-
-
-def config_of(mode):
-    if mode == "rename":
-        return [("loadmodule", f"{RENAME} {MODULE}")]
-    return [("loadmodule", MODULE), ("ckv.prefixes", '"*"')]
 
 
 def report(name, outcome, expected):
@@ -457,12 +435,11 @@ def summary(mode, outcomes, baselines, expected, new):
 
 def run_all(options):
     suite = Suite(options.server)
-    names = options.files or (OF_STRINGS if options.mode == "rename" else suite.files())
-    lists = ["expected.txt"] + (["expected-rename.txt"] if options.mode == "rename" else [])
-    expected = Expected([os.path.join(HERE, name) for name in lists], options.server)
+    names = options.files or suite.files()
+    expected = Expected(os.path.join(HERE, "expected.txt"), options.server)
     suite.lock()
     if options.mode != "without":
-        suite.try_config(config_of(options.mode))
+        suite.try_config(CONFIG)
     baselines = cached_baselines(suite)
     outcomes, new = {}, 0
 
@@ -491,7 +468,7 @@ def run_all(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--server", default="redis-7.0", help="a folder of build/servers")
-    parser.add_argument("--mode", choices=["without", "rename", "prefixes"], default="prefixes")
+    parser.add_argument("--mode", choices=["without", "prefixes"], default="prefixes")
     parser.add_argument("--jobs", type=int, default=2, help="files at a time")
     parser.add_argument("--attempts", type=int, default=3, help="runs of a file with new failures")
     parser.add_argument("files", nargs="*", metavar="FILE", help="as the suite names it: unit/type/string")
