@@ -222,6 +222,7 @@ define compare
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
+	.venv/bin/python $(call measure,transparent,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python bench/compare.py report
 endef
 

@@ -10,6 +10,7 @@
     cache       bytes per record, load rate, save and load time of stores, on each data file
     latency     one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
     fans        pages liked together: read, update and write back a JSON object for every pair
+    transparent SET and others under ckv.prefixes against a server without the module, memory against CSET
     uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
     report      docs/results.md and its plots from bench/results/<verb>.json, which the other verbs write
 
@@ -101,6 +102,7 @@ VERBS = {
     "latency": (compared("latency", "stores", False), STORES, {"records": 20_000}),
     "uuid": (compared("uuid", "stores", True), STORES, {"records": 200_000}),
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
+    "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
     "report": (None, [], {}),
 }
 NEED_DATA = {"layout", "cache", "uuid"}

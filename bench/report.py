@@ -201,6 +201,26 @@ def fans(report):
                         table({"store": "", "over": "", "seconds": ".1f", "pairs per second": ",.0f", "MB of rows": ".2f"}, rows)])
 
 
+# ---- transparent mode ------------------------------------------------------------------------------------
+
+
+def transparent(report):
+    """Times are the main thread's: rates depend on what else the machine does."""
+    rows = []
+    for depth, commands in report["speed"].items():
+        for command, servers in commands.items():
+            base, *others = (m["cpu_us"] for m in servers.values())
+            rows.append([command, depth, base] + [ratio(base, cpu) for cpu in others])
+    names = list(next(iter(next(iter(report["speed"].values())).values())))
+    used = {verb: m["used_memory"] for verb, m in report["memory"].items()}
+    return "\n\n".join([
+        source(report),
+        f"Bytes per record (used_memory) of values of {report['data']}: {used['CSET']:.1f} by CSET, {used['SET']:.1f} by SET with "
+        f"prefixes `*`, {used['SET'] / used['CSET'] - 1:+.1%}.",
+        f"CPU time of the server's main thread per command {names[0]}, and how much of that speed is left:",
+        table({"command": "", "pipeline": "", "CPU us": ".2f", **dict.fromkeys(names[1:], ".2f")}, rows)])
+
+
 # ---- cache duty ------------------------------------------------------------------------------------------
 
 
@@ -364,7 +384,7 @@ def parts(report, names):
 
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
-         "fans": ("fans", fans), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
+         "fans": ("fans", fans), "transparent": ("transparent", transparent), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
 
 

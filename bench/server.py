@@ -154,7 +154,7 @@ class Process:
 
 
 class Server(Process):
-    """A Redis or Valkey server with the module; `config` are lines of redis.conf. call() and info() ask it by a
+    """A Redis or Valkey server with the module; `config` are lines of redis.conf, None leaves one out. call() and info() ask it by a
     connection that stays open."""
 
     def __init__(self, options, **config):
@@ -168,7 +168,7 @@ class Server(Process):
     def line(self):
         conf = os.path.join(self.dir, "redis.conf")
         with open(conf, "w") as f:
-            f.writelines(f"{name} {value}\n" for name, value in {**self.config, "port": self.port}.items())
+            f.writelines(f"{name} {value}\n" for name, value in {**self.config, "port": self.port}.items() if value is not None)
         return [self.binary, conf]
 
     def answers(self):

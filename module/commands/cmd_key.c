@@ -34,7 +34,10 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             changed = true;
         }
     }
-    if (changed) replicate_delete(ctx, argv + 1, (size_t)argc - 1);
+    if (changed && sent_native)
+        replicate_native_delete(ctx, argv + 1, (size_t)argc - 1);
+    else if (changed)
+        replicate_delete(ctx, argv + 1, (size_t)argc - 1);
     return RedisModule_ReplyWithLongLong(ctx, deleted);
 }
 

@@ -5,7 +5,12 @@
  * (server/filter.h). A plain SET in it makes a native string; so as long as the file that the AOF
  * begins with holds no records, plain commands are right, and a server without the module can load
  * them. Where it does (an RDB preamble), a plain INCR or DEL would miss the record, so the AOF
- * alone is told with our own commands, which find both. Those are right in any case.
+ * alone is told to move records out before:
+ *
+ *      CPLAIN 1 DEL key key                  every argument is a key
+ *      CPLAIN 2 MSET key value key value     every second one
+ *
+ * That is right in any case: behind any file, with any prefixes, or none, set by then.
  */
 #ifndef CKV_AOF_FORM_H
 #define CKV_AOF_FORM_H
@@ -15,10 +20,10 @@
 /* A child has been born, or is gone. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born);
 
-/* Records have come with a file. */
+/* Records have come with a file, or been made by the commands of one. */
 void aof_form_records_loaded(void);
 
-/* Whether there is an AOF that needs our own commands. */
+/* Whether there is an AOF that needs CPLAIN and CMOVEOUT. */
 bool aof_form_own(RedisModuleCtx *ctx);
 
 #endif

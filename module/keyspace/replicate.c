@@ -20,16 +20,17 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
     return true;
 }
 
-/* Tells in the server's words or in ours: its name for a command is ours without the C. */
+/* Tells in the server's words or in ours: its name for a command is ours without the C. Every
+ * step-th argument is a key. */
 static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
-                 RedisModuleString *const *args, size_t count) {
+                 RedisModuleString *const *args, size_t count, size_t step) {
     if (!plain) {
         RedisModule_Replicate(ctx, command, "v", args, count);
     } else if (!aof_form_own(ctx)) {
         RedisModule_Replicate(ctx, command + 1, "v", args, count);
     } else {
         if (feed_replicas()) RedisModule_Replicate(ctx, command + 1, "Av", args, count);
-        RedisModule_Replicate(ctx, command, "Rv", args, count);
+        RedisModule_Replicate(ctx, "CPLAIN", "Rlcv", (long long)step, command + 1, args, count);
     }
 }
 
@@ -41,7 +42,7 @@ static bool is_plain(RedisModuleString *key) {
 static void tell_with_time(RedisModuleCtx *ctx, const char *command, RedisModuleString **args,
                            size_t count, int64_t at_ms) {
     args[count] = RedisModule_CreateStringFromLongLong(ctx, at_ms);
-    tell(ctx, is_plain(args[0]), command, args, count + 1);
+    tell(ctx, is_plain(args[0]), command, args, count + 1, count + 1);
     RedisModule_FreeString(ctx, args[count]);
 }
 
@@ -51,7 +52,7 @@ void replicate_set(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleStrin
     if (goes_nowhere(ctx)) return;
     RedisModuleString *args[4] = {key, value, word(&pxat, "PXAT"), NULL};
     if (at_ms == EXPIRY_NEVER)
-        tell(ctx, is_plain(key), "CSET", args, 2);
+        tell(ctx, is_plain(key), "CSET", args, 2, 2);
     else
         tell_with_time(ctx, "CSET", args, 3, at_ms);
 }
@@ -61,7 +62,7 @@ void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
     static RedisModuleString *keep_ttl;
     if (goes_nowhere(ctx)) return;
     RedisModuleString *args[] = {key, value, word(&keep_ttl, "KEEPTTL")};
-    tell(ctx, is_plain(key), "CSET", args, 3);
+    tell(ctx, is_plain(key), "CSET", args, 3, 3);
 }
 
 void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
@@ -69,14 +70,14 @@ void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleStri
     if (goes_nowhere(ctx)) return;
     bool plain = true;
     for (size_t i = 0; i < count && plain; i += step) plain = is_plain(args[i]);
-    tell(ctx, plain, command, args, count);
+    tell(ctx, plain, command, args, count, step);
 }
 
 /* Keys of one kind go together: one command is no transaction. */
 static void tell_of_keys(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *keys,
                          size_t count) {
     if (!prefixes_any()) {
-        tell(ctx, false, command, keys, count);
+        tell(ctx, false, command, keys, count, 1);
         return;
     }
     RedisModuleString **same = RedisModule_Alloc(count * sizeof *same);
@@ -84,13 +85,28 @@ static void tell_of_keys(RedisModuleCtx *ctx, const char *command, RedisModuleSt
         size_t n = 0;
         for (size_t i = 0; i < count; i++)
             if (is_plain(keys[i]) == plain) same[n++] = keys[i];
-        if (n > 0) tell(ctx, plain, command, same, n);
+        if (n > 0) tell(ctx, plain, command, same, n, 1);
     }
     RedisModule_Free(same);
 }
 
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
     if (!goes_nowhere(ctx)) tell_of_keys(ctx, "CDEL", keys, count);
+}
+
+/* Those that match no prefix are the server's own, also to whoever loads an AOF. */
+void replicate_native_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
+    if (goes_nowhere(ctx)) return;
+    if (!aof_form_own(ctx)) {
+        tell(ctx, true, "CDEL", keys, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (is_plain(keys[i]))
+            tell(ctx, true, "CDEL", &keys[i], 1);
+        else
+            RedisModule_Replicate(ctx, "DEL", "s", keys[i]);
+    }
 }
 
 void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count,

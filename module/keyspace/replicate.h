@@ -17,6 +17,8 @@ void replicate_set(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleStrin
 void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
                                   RedisModuleString *value);
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);
+/* The same of a DEL, which may be about keys that match no prefix. */
+void replicate_native_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);
 /* Records are gone by themselves; lazy: to be freed in the background, where that is known. */
 void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count,
                        bool lazy);

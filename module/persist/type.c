@@ -3,6 +3,7 @@
 
 #include "core/map/map_copy.h"
 #include "core/map/map_defrag.h"
+#include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/watched.h"
@@ -116,8 +117,10 @@ static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 
 static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_LOADING_ENDED || sub == REDISMODULE_SUBEVENT_LOADING_FAILED)
-        rdb_loading_ended();
+    if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED)
+        return;
+    rdb_loading_ended();
+    if (maps_any()) aof_form_records_loaded();
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */

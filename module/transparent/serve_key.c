@@ -7,6 +7,7 @@
 #include "keyspace/replicate.h"
 #include "server/clock.h"
 #include "server/reply.h"
+#include "server/reply.h"
 
 #define NUMBER_MAX_LEN 20 /* of 64 bits, in digits */
 
@@ -53,4 +54,18 @@ int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bool moved = move_out(ctx, argv[1]);
     replicate_move_out(ctx, argv[1]); /* it may have moved when an AOF could not be told */
     return RedisModule_ReplyWithLongLong(ctx, moved);
+}
+
+/* From anybody but an AOF it would be a way around the rules of users. */
+int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    long long step;
+    if (argc < 4) return RedisModule_WrongArity(ctx);
+    if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LOADING))
+        return RedisModule_ReplyWithError(ctx, "ERR CPLAIN is for append-only files");
+    if (RedisModule_StringToLongLong(argv[1], &step) != REDISMODULE_OK || step < 1 || step > argc)
+        return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
+    for (int i = 3; i < argc; i += (int)step) move_out(ctx, argv[i]);
+    const char *command = RedisModule_StringPtrLen(argv[2], NULL);
+    return native_reply(ctx,
+                        native_call(ctx, NATIVE_KEEPS_SILENT, command, argv + 3, (size_t)argc - 3));
 }

@@ -158,7 +158,18 @@ int served_register(RedisModuleCtx *ctx) {
         .summary = "Makes a record a string of the server's own.",
         .complexity = "O(N) where N is the length of the value",
     };
-    return register_command(ctx, &move_out);
+    static const command_entry plain = {
+        .name = "cplain",
+        .function = serve_plain,
+        .flags = "write no-monitor no-slowlog",
+        .categories = "admin dangerous",
+        .keys = KEYS_NONE,
+        .syntax = "step command argument [argument ...]",
+        .summary = "Runs a command of an append-only file on strings of the server's own.",
+        .complexity = "That of the command",
+    };
+    if (register_command(ctx, &move_out) != REDISMODULE_OK) return REDISMODULE_ERR;
+    return register_command(ctx, &plain);
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */

@@ -337,7 +337,8 @@ static int CreateCommand(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFu
                          const char *flags, int first, int last, int step) {
     (void)ctx, (void)flags, (void)first, (void)last, (void)step;
     /* Those that stand for the server's own commands need the server. */
-    if (strncmp(name, "ckv.", 4) && strncmp(name, "ckv+", 4) && strcmp(name, "cmoveout"))
+    if (strncmp(name, "ckv.", 4) && strncmp(name, "ckv+", 4) && strcmp(name, "cmoveout") &&
+        strcmp(name, "cplain"))
         shim_commands[shim_command_count++] = (shim_command){name, function};
     return REDISMODULE_OK;
 }

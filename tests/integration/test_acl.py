@@ -14,7 +14,7 @@ KEYED = {
     "CPTTL": "{k}", "CEXPIRETIME": "{k}", "CPEXPIRETIME": "{k}", "CEXPIRE": "{k} 9", "CPEXPIRE": "{k} 9000",
     "CEXPIREAT": "{k} 9999999999", "CPEXPIREAT": "{k} 9999999999999", "CPERSIST": "{k}", "CMOVEOUT": "{k}",
 }
-UNKEYED = {"CSCAN": "0", "CKEYS": "*", "CRANDOMKEY": "", "CDBSIZE": "", "CKV": "STATS", "CEVICT": ""}
+UNKEYED = {"CSCAN": "0", "CKEYS": "*", "CRANDOMKEY": "", "CDBSIZE": "", "CKV": "STATS", "CEVICT": "", "CPLAIN": "1 GET k"}
 
 
 def words(command, key="k"):
@@ -64,6 +64,12 @@ def test_another_users_records_are_out_of_reach(r, user, command):
     assert r.execute_command("CMGET", "secret") == [b"7"] and r.execute_command("CTTL", "secret") > 900
     if command in KEYED:
         assert not refused(reply(u, *words(command, "user:1")))
+
+
+def test_the_server_says_the_same(r, user):
+    """Where ckv looks itself at what a user may read, and where the server does."""
+    u = user("+@all", "~user:*")
+    assert str(reply(u, "CSCAN", "0")) == str(reply(u, "CKEYS", "*")) == str(reply(u, "GET", "secret"))
 
 
 @pytest.mark.parametrize("command", ["CMSET", "CMSETNX", "CMGET", "CDEL", "CEXISTS"])

@@ -2,7 +2,7 @@
 
 import time
 
-from helpers import info
+from helpers import info, load, now_ms
 
 
 def wait_until(condition, seconds):
@@ -10,7 +10,7 @@ def wait_until(condition, seconds):
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.05)
+        time.sleep(0.01)
     return condition()
 
 
@@ -47,3 +47,30 @@ def test_the_last_record_takes_its_map_along(r):
     r.execute_command("CSET", "alone", "v", "PX", 50)
     assert r.dbsize() == 1
     assert wait_until(lambda: r.dbsize() == 0, 10)
+
+
+def seconds_to_expire(r, effort, count=200_000, every=40):
+    """Until the pass has found all of the few records that have expired among many."""
+    r.config_set("active-expire-effort", effort)
+    load(r, [b"%d" % i for i in range(count)])
+    at_ms = now_ms() + 2000
+    with r.pipeline(transaction=False) as p:
+        for i in range(0, count, every):
+            p.execute_command("CPEXPIREAT", f"KEY:{i}", at_ms)
+        p.execute()
+    r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+    assert info(r)["records"] == count
+    time.sleep(max(at_ms + 100 - now_ms(), 0) / 1000)
+    began = time.monotonic()
+    r.execute_command("CLIENT", "UNPAUSE")
+    assert wait_until(lambda: info(r)["records"] == count - count // every, 30)
+    return time.monotonic() - began
+
+
+def test_effort_finds_little_sooner(own_server):
+    """One in 40 that has expired is much to an effort of 10, and worth a hundredth of the time to one of 1."""
+    with own_server().client() as r:
+        slowly = seconds_to_expire(r, 1)
+    with own_server().client() as r:
+        soon = seconds_to_expire(r, 10)
+    assert soon < slowly / 2, (soon, slowly)

@@ -83,6 +83,13 @@ def test_throughput(run, lines):
     assert "CGET" in said
 
 
+def test_transparent(run, lines):
+    report, said = run("transparent", "--records", 2000, "--requests", 500, "--rounds", 1, "--data", lines)
+    assert set(report["memory"]) == {"CSET", "SET"} and {len(commands) for commands in report["speed"].values()} == {7}
+    assert all(len(servers) == 4 for commands in report["speed"].values() for servers in commands.values())
+    assert "a prefix of no key" in said and "HSET" in said
+
+
 @pytest.mark.slow  # it learns from 600,000 keys of each kind
 @pytest.mark.timeout(600)
 def test_codec(run, tmp_path, lines):

@@ -12,6 +12,10 @@ from helpers import wait_for
 MB = 1 << 20
 
 
+# Valkey's default is yes.
+EAGER = {"lazyfree-lazy-expire": "no", "lazyfree-lazy-eviction": "no"}
+
+
 class Stream:
     """A replica that has been brought into step and reads on."""
 
@@ -51,7 +55,7 @@ def primary(own_server):
     opened = []
 
     def start(**config):
-        server = own_server({"repl-diskless-sync": "no", **{k.replace("_", "-"): v for k, v in config.items()}})
+        server = own_server({"repl-diskless-sync": "no", **EAGER, **{k.replace("_", "-"): v for k, v in config.items()}})
         opened.extend((server.client(), Stream(server)))
         return opened[-2:]
 
@@ -157,8 +161,7 @@ def test_expired_keys_of_both_kinds_are_two_commands(primary):
 
 @pytest.mark.parametrize(("lazy", "word"), [("yes", b"CUNLINK"), ("no", b"CDEL")])
 def test_lazy_expiry(primary, lazy, word):
-    r, stream = primary(lazyfree_lazy_eviction="no" if lazy == "yes" else "yes")
-    r.config_set("lazyfree-lazy-expire", lazy)
+    r, stream = primary(lazyfree_lazy_eviction="no" if lazy == "yes" else "yes", lazyfree_lazy_expire=lazy)
     fill(r, 200, "PX", 300)
     wait_for(lambda: is_empty(r))
     # One that is met, as well.
@@ -171,7 +174,8 @@ def test_lazy_expiry(primary, lazy, word):
 
 @pytest.mark.parametrize(("lazy", "word"), [("yes", b"CUNLINK"), ("no", b"CDEL")])
 def test_lazy_eviction(primary, lazy, word):
-    r, stream = primary(maxmemory_policy="allkeys-random", lazyfree_lazy_eviction=lazy)
+    r, stream = primary(maxmemory_policy="allkeys-random")
+    r.config_set("lazyfree-lazy-eviction", lazy)
     fill(r, 5000)
     r.config_set("ckv.maxmemory", r.info("ckv")["ckv_page_bytes"] // 2)
     wait_for(lambda: r.info("ckv")["ckv_evicted_records"] > 1000)

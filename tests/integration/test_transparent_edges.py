@@ -119,6 +119,22 @@ def test_overwriting_is_told(server):
         assert events == [b"overwritten"] * 5 + [b"type_changed"]
 
 
+@pytest.mark.parametrize("aof", ["no", "yes"])
+def test_a_del_of_keys_with_and_without_a_prefix_is_told_of_both(own_server, aof):
+    server = own_server({"ckv.prefixes": "c:", "appendonly": aof, "aof-use-rdb-preamble": aof})
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
+    with server.client() as r, replica.client() as copy:
+        r.execute_command("WAIT", 1, 30_000)
+        r.mset({"c:1": "x", "c:2": "x"})
+        r.mset({"other:1": "y", "other:2": "y"})
+        assert r.delete("c:1", "other:1") == 2
+        r.execute_command("WAIT", 1, 30_000)
+        assert sorted(copy.keys("[co]*:?")) == sorted(r.keys("[co]*:?")) == [b"c:2", b"other:2"]
+    server.restart(save=False)
+    with server.client() as r:
+        assert sorted(r.keys()) == ([b"c:2", b"other:2"] if aof == "yes" else [])
+
+
 def test_a_client_is_told_of_what_its_own_command_evicts(server):
     """Of what goes before its command is carried out, that is, together with that of others."""
     with socket.create_connection(("127.0.0.1", server.port)) as s, server.client() as r:

@@ -1,0 +1,205 @@
+"""Keys under prefixes and the append-only file: what comes back after a crash is what was there, whatever the file began with."""
+
+import os
+import random
+import shutil
+
+import pytest
+
+from helpers import late_by, reply, wait_for
+
+ROUNDS = int(os.environ.get("CKV_AOF_ROUNDS", 4))
+ALWAYS = {"appendonly": "yes", "appendfsync": "always"}
+KEYS = [b"c:%d" % i for i in range(12)] + [b"n:%d" % i for i in range(3)]
+
+
+def random_command(rng):
+    """One that a server answers the same way whenever it has the same keys."""
+    key, other = rng.choice(KEYS), rng.choice(KEYS)
+    value = rng.choice([b"a text of some words", b"17", b"", rng.randbytes(9), b"x" * 300])
+    return rng.choice(
+        [
+            ("SET", key, value),
+            ("SET", key, value, "EX", rng.randint(1000, 100_000)),
+            ("SET", key, value, "KEEPTTL"),
+            ("MSET", key, value, other, b"both"),
+            ("DEL", key, other),
+            ("INCR", key),
+            ("INCRBYFLOAT", key, "1.5"),
+            ("APPEND", key, value),
+            ("SETRANGE", key, rng.randint(0, 20), b"range"),
+            ("GETDEL", key),
+            ("GETEX", key, "EX", rng.randint(1000, 100_000)),
+            ("EXPIRE", key, rng.randint(1000, 100_000)),
+            ("PERSIST", key),
+            ("SETBIT", key, rng.randint(0, 60), rng.randint(0, 1)),
+            ("RENAME", key, other),
+            ("COPY", key, other, "REPLACE"),
+            ("BITOP", "NOT", key, other),
+            ("LPUSH", key, value),
+            ("HSET", key, b"f", value),
+            ("PFADD", key, value),
+            ("GETSET", key, value),
+            ("SETNX", key, value),
+            ("MSETNX", key, value, other, value),
+            ("UNLINK", key),
+            ("EVAL", "redis.call('set', KEYS[1], ARGV[1]) redis.call('setbit', KEYS[1], 3, 1) return redis.call('append', KEYS[1], 'z')", 1, key, value),
+        ]
+    )
+
+
+EVENTS = [
+    ("BGREWRITEAOF",),
+    ("CONFIG", "SET", "aof-use-rdb-preamble", "yes"),
+    ("CONFIG", "SET", "aof-use-rdb-preamble", "no"),
+    ("CONFIG", "SET", "ckv.prefixes", "*"),
+    ("CONFIG", "SET", "ckv.prefixes", "c:"),
+    ("CONFIG", "SET", "ckv.prefixes", ""),
+    ("DEBUG", "LOADAOF"),
+    ("OBJECT", "ENCODING", "c:1"),
+    ("DUMP", "c:2"),
+    ("CONFIG", "SET", "appendonly", "no"),
+    ("CONFIG", "SET", "appendonly", "yes"),
+]
+
+
+def held(server):
+    """{key: (type, value, ms left)} of a server."""
+    with server.client() as r:
+        found = {}
+        for key in KEYS:
+            kind = r.execute_command("TYPE", key)
+            if kind == b"none":
+                continue
+            payload = {b"string": ("GET",), b"list": ("LRANGE", 0, -1), b"hash": ("HGETALL",)}[kind]
+            value = r.execute_command(payload[0], key, *payload[1:])
+            found[key] = kind, value, r.execute_command("PTTL", key)
+        return found
+
+
+def assert_same(ours, theirs, what, slack_ms=60_000):
+    assert ours.keys() == theirs.keys(), (what, ours.keys() ^ theirs.keys())
+    for key in ours:
+        assert ours[key][:2] == theirs[key][:2], (what, key, ours[key], theirs[key])
+        (mine, other) = ours[key][2], theirs[key][2]
+        assert (mine < 0) == (other < 0), (what, key, mine, other)
+        assert abs(mine - other) <= slack_ms + late_by(max(other, 0)), (what, key, mine, other)
+
+
+def settle(r):
+    for field in ("aof_rewrite_in_progress", "aof_rewrite_scheduled"):
+        wait_for(lambda field=field: r.info("persistence")[field] == 0, what=field)
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_what_was_written_is_there_after_a_crash(own_server, seed, preamble):
+    rng = random.Random(seed * 2 + (preamble == "yes"))
+    ours = own_server({**ALWAYS, "aof-use-rdb-preamble": preamble, "ckv.prefixes": '"*"'})
+    model = own_server(module=False)
+    for life in range(4):
+        done = []
+        with ours.client() as r, model.client() as m:
+            for _ in range(rng.randint(20, 150)):
+                if rng.random() < 0.08:
+                    event = rng.choice(EVENTS)
+                    if event[0] == "DEBUG":
+                        settle(r)
+                        if r.info("persistence")["aof_enabled"] == 0:
+                            continue
+                    done.append((event, reply(r, *event)))
+                    continue
+                multi = [random_command(rng) for _ in range(rng.randint(1, 4))]
+                if rng.random() < 0.8:
+                    multi = multi[:1]
+                else:
+                    multi = [("MULTI",), *multi, ("EXEC",)]
+                for command in multi:
+                    mine, other = reply(r, *command), reply(m, *command)
+                    done.append((command, mine))
+                    assert repr(mine) == repr(other), (command, done[-10:])
+            # Only an AOF that is on has everything.
+            settle(r)
+            assert reply(r, "CONFIG", "SET", "appendonly", "yes") == b"OK"
+            settle(r)
+        before = held(ours)
+        assert_same(before, held(model), done)
+        ours.kill()
+        ours.config["ckv.prefixes"] = rng.choice(['"*"', '"c:"', '""', '"n:"'])
+        ours.start()
+        assert_same(held(ours), before, (life, ours.config, done))
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_killed_at_any_moment(own_server, seed, preamble):
+    """A counter that the client saw is never lost, whichever way it is written."""
+    rng = random.Random(seed)
+    server = own_server({**ALWAYS, "aof-use-rdb-preamble": preamble, "ckv.prefixes": '"*"'})
+    known = {}
+    for life in range(5):
+        with server.client() as r:
+            for key, value in known.items():
+                assert int(r.execute_command("GET", key)) == value, (key, life)
+            for i in range(rng.randint(1, 120)):
+                key = b"k:%d" % rng.randint(0, 5)
+                if rng.random() < 0.1:
+                    reply(r, "BGREWRITEAOF")
+                if rng.random() < 0.2:
+                    r.execute_command("GETBIT", key, 1)  # moves it out
+                if rng.random() < 0.3:
+                    replies = [r.execute_command(*c) for c in (("MULTI",), ("BITCOUNT", key), ("INCR", key), ("EXEC",))]
+                    known[key] = replies[-1][1]
+                else:
+                    known[key] = r.execute_command("INCR", key)
+        server.kill()
+        server.start()
+
+
+def test_a_preamble_loads_after_prefixes_were_dropped(own_server):
+    """With other prefixes, or none, records stay within reach and change as before."""
+    server = own_server({**ALWAYS, "aof-use-rdb-preamble": "yes", "ckv.prefixes": '"a: b:"'})
+    with server.client() as r:
+        for key in ("a:1", "a:2", "b:1", "b:2"):
+            r.execute_command("SET", key, "1", "EX", 10_000)
+        r.execute_command("BGREWRITEAOF")
+        settle(r)
+        r.execute_command("INCR", "a:1")
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "b:")
+        r.execute_command("INCR", "a:1")
+        r.execute_command("SETBIT", "a:2", 0, 1)
+        r.execute_command("DEL", "b:2")
+        r.execute_command("APPEND", "b:1", "0")
+        r.execute_command("INCR", "b:1")
+        r.execute_command("RENAME", "b:1", "a:3")
+    for prefixes in ('""', '"z:"', '"*"', '"a:"'):
+        server.kill()
+        server.config["ckv.prefixes"] = prefixes
+        server.start()
+        with server.client() as r:
+            assert r.execute_command("MGET", "a:1", "a:2", "b:1", "b:2", "a:3") == [b"3", b"\xb1", None, None, b"11"], prefixes
+            assert r.execute_command("DBSIZE") == 3
+            assert 9_000 < r.execute_command("TTL", "a:1") <= 10_000
+
+
+def test_the_file_of_a_replica_loads(own_server):
+    primary = own_server({"ckv.prefixes": '"*"'})
+    with primary.client() as p:
+        p.execute_command("SET", "k", "1", "EX", 1000)
+        replica = own_server({**ALWAYS, "aof-use-rdb-preamble": "yes", "ckv.prefixes": '"*"', "replicaof": f"127.0.0.1 {primary.port}"})
+        with replica.client() as r:
+            wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the link")
+            settle(r)
+            for command in (("INCR", "k"), ("SETBIT", "k", 7, 0), ("INCR", "k"), ("SET", "m", "x"), ("MULTI",), ("APPEND", "m", "y"), ("SETRANGE", "m", 0, "z"), ("GETBIT", "m", 1), ("EXEC",), ("RENAME", "m", "o")):
+                p.execute_command(*command)
+            p.execute_command("PING")
+            p.execute_command("WAIT", 1, 10_000)
+            want = [p.execute_command("GET", k) for k in ("k", "m", "o")]
+            assert [r.execute_command("GET", k) for k in ("k", "m", "o")] == want
+        replica.kill()
+        copy = own_server({**ALWAYS, "ckv.prefixes": '"*"'}, start=False)
+        shutil.copytree(os.path.join(replica.dir, "appendonlydir"), os.path.join(copy.dir, "appendonlydir"))
+        copy.start()
+        with copy.client() as r:
+            assert [r.execute_command("GET", k) for k in ("k", "m", "o")] == want
+            assert 0 < r.execute_command("TTL", "k") <= 1000
