@@ -82,8 +82,10 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
         const char *bytes = RedisModule_StringPtrLen(name, &key_len);
         const char *value = RedisModule_StringDMA(key, &len, REDISMODULE_READ);
         mstime_t at_ms = RedisModule_GetAbsExpire(key);
-        keyed_map *to = map_home_make(ctx, RedisModule_GetSelectedDb(ctx),
-                                      places_of_key((const uint8_t *)bytes, key_len));
+        bool kept = at_ms == REDISMODULE_NO_EXPIRE || at_ms - clock_now_ms() < EXPIRY_TTL_MAX_MS;
+        keyed_map *to = kept ? map_home_make(ctx, RedisModule_GetSelectedDb(ctx),
+                                             places_of_key((const uint8_t *)bytes, key_len))
+                             : NULL;
         done =
             to && map_store(to->m, (const uint8_t *)bytes, key_len, (const uint8_t *)value, len,
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());

@@ -13,7 +13,7 @@
 bool move_out(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Moves a native string of ctx's database in. False: there is no string under that name, or no
- * memory, and it stays as it is. */
+ * memory, or its expiry is further away than a record keeps; it stays as it is. */
 bool move_in(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Whether some database has a record of that name, expired or not; `expiring`: one with an expiry.

@@ -116,19 +116,19 @@ static void leave_asked(filtered *f, int argc) {
 
 /* ---- commands that are served ---------------------------------------------------------------- */
 
-/* What has expired when it is given its expiry is the server's: servers differ in what they tell.
- */
-static bool has_passed(RedisModuleString *number, long long now) {
-    long long at;
-    return RedisModule_StringToLongLong(number, &at) == REDISMODULE_OK && at <= now;
+/* What has expired when it is given its expiry is the server's, as servers differ in what they
+ * tell; and what would be further away than a record can keep. `unit` in ms. */
+static bool is_time_for_server(RedisModuleString *number, bool absolute, long long unit) {
+    long long at, now = absolute ? clock_now_ms() / unit : 0;
+    if (RedisModule_StringToLongLong(number, &at) != REDISMODULE_OK) return false;
+    return at <= now || at - now >= EXPIRY_TTL_MAX_MS / unit;
 }
 
 /* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT. */
-static bool expires_at_once(filtered *f, const char *name, int argc) {
+static bool expires_in_server(filtered *f, const char *name, int argc) {
     const char *behind = strstr(name, "expire");
     if (!behind || argc < 3) return false;
-    bool absolute = !strcmp(behind, "expireat");
-    return has_passed(arg(f, 2), absolute ? clock_now_ms() / (*name == 'p' ? 1 : 1000) : 0);
+    return is_time_for_server(arg(f, 2), !strcmp(behind, "expireat"), *name == 'p' ? 1 : 1000);
 }
 
 /* SET may have options that we don't know, or that this server doesn't. */
@@ -138,10 +138,9 @@ static bool knows_options(filtered *f, int argc) {
         size_t w = 0, n = sizeof words / sizeof *words;
         while (w < n && !arg_is(arg(f, i), words[w])) w++;
         if (w == n) return false;
-        if (w < 4) i++; /* its time */
-        if ((w == 2 || w == 3) && i < argc &&
-            has_passed(arg(f, i), clock_now_ms() / (w == 2 ? 1000 : 1)))
-            return false;
+        if (w >= 4) continue;
+        i++; /* its time */
+        if (i < argc && is_time_for_server(arg(f, i), w >= 2, w % 2 ? 1 : 1000)) return false;
     }
     return true;
 }
@@ -200,7 +199,7 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
     if (any) return false;
-    if (expires_at_once(f, e->name, argc)) return false;
+    if (expires_in_server(f, e->name, argc)) return false;
     if (!strcmp(e->name, "set")) return knows_options(f, argc);
     return strcmp(e->name, "getex") || knows_time(f, argc);
 }

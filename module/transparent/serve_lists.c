@@ -69,33 +69,53 @@ static uint64_t cursor_of(RedisModuleCallReply *scanned) {
     return strtoull(text, NULL, 10);
 }
 
-/* Replies what one of the two scans has told. */
-static int reply_scan(RedisModuleCtx *ctx, RedisModuleCallReply *scanned, bool records) {
-    uint64_t cursor = cursor_of(scanned);
-    if (records && cursor != 0) cursor |= RECORDS;
-    if (!records && cursor == 0) cursor = RECORDS;
+/* What one call tells: of the server's keys, of records, or of the last of those and the first of
+ * these. NULL: nothing. */
+typedef struct scanned {
+    RedisModuleCallReply *own, *records;
+} scanned;
+
+static int reply_scan(RedisModuleCtx *ctx, const scanned *s) {
+    uint64_t cursor = cursor_of(s->records ? s->records : s->own);
+    if (s->records && cursor != 0) cursor |= RECORDS;
     RedisModule_ReplyWithArray(ctx, 2);
     RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
     RedisModule_ReplyWithString(ctx, text);
     RedisModule_FreeString(ctx, text);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
-    RedisModule_ReplySetArrayLength(ctx,
-                                    reply_wanted(ctx, RedisModule_CallReplyArrayElement(scanned, 1),
-                                                 records ? is_served : is_users));
-    RedisModule_FreeCallReply(scanned);
+    long replied = 0;
+    if (s->own)
+        replied += reply_wanted(ctx, RedisModule_CallReplyArrayElement(s->own, 1), is_users);
+    if (s->records)
+        replied += reply_wanted(ctx, RedisModule_CallReplyArrayElement(s->records, 1), is_served);
+    RedisModule_ReplySetArrayLength(ctx, replied);
     return REDISMODULE_OK;
+}
+
+static RedisModuleCallReply *scan_records(RedisModuleCtx *ctx, uint64_t cursor,
+                                          RedisModuleString **argv, int argc) {
+    RedisModuleString *at = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
+    RedisModuleCallReply *reply = list(ctx, "CSCAN", at, argv + 2, (size_t)argc - 2);
+    RedisModule_FreeString(ctx, at);
+    return reply;
 }
 
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *given = RedisModule_StringPtrLen(argv[1], NULL);
     uint64_t cursor = strtoull(given, NULL, 10);
     bool records = *given >= '0' && *given <= '9' && cursor >= RECORDS && cursor < 2 * RECORDS;
-    RedisModuleString *at = argv[1];
-    if (records) at = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, (uint64_t)(cursor - RECORDS));
-    RedisModuleCallReply *scanned =
-        RedisModule_Call(ctx, records ? "CSCAN" : "SCAN", "Esv", at, argv + 2, (size_t)argc - 2);
-    if (records) RedisModule_FreeString(ctx, at);
-    return is_array(scanned) ? reply_scan(ctx, scanned, records) : native_reply(ctx, scanned);
+    scanned s = {NULL, NULL};
+    if (records)
+        s.records = scan_records(ctx, cursor - RECORDS, argv, argc);
+    else
+        s.own = list(ctx, "SCAN", argv[1], argv + 2, (size_t)argc - 2);
+    RedisModuleCallReply *first = records ? s.records : s.own;
+    if (!is_array(first)) return native_reply(ctx, first);
+    if (s.own && cursor_of(s.own) == 0) s.records = scan_records(ctx, 0, argv, argc);
+    reply_scan(ctx, &s);
+    if (s.own) RedisModule_FreeCallReply(s.own);
+    if (s.records) RedisModule_FreeCallReply(s.records);
+    return REDISMODULE_OK;
 }
 
 /* ---- KEYS ------------------------------------------------------------------------------------ */

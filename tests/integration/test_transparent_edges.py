@@ -154,3 +154,39 @@ def test_a_client_is_told_of_what_its_own_command_evicts(server):
         while b"$5\r\nagain\r\n" not in heard:
             heard += s.recv(1 << 20)
         assert heard.count(b"volatile:99\r\n") == 1
+
+
+FAR = 33177117420  # in the year 3021, further away than a record can keep
+
+
+@pytest.mark.parametrize("give", [("SET", "key", "value", "EXAT", FAR), ("SET", "key", "value", "PXAT", FAR * 1000),
+                                  ("EXPIREAT", "key", FAR), ("PEXPIREAT", "key", FAR * 1000)])
+def test_a_time_that_a_record_cannot_keep(server, give):
+    with server.client() as r:
+        r.set("key", "value")
+        r.execute_command(*give)
+        assert r.execute_command("EXPIRETIME", "key") == FAR
+        r.append("key", "s")
+        assert r.execute_command("EXPIRETIME", "key") == FAR
+        assert r.get("key") == b"values"
+        # A server that has just started leaves keys alone until it knows of no transaction.
+        wait_for(lambda: r.set("key", "value") and r.info("ckv")["ckv_records"] == 1)
+        assert r.ttl("key") == -1
+
+
+@pytest.mark.parametrize("give", [("SET", "key", "value", "EXAT", 5), ("EXPIRE", "key", -1), ("PEXPIREAT", "key", 17)])
+def test_a_time_that_has_passed(server, give):
+    with server.client() as r:
+        r.set("key", "value")
+        r.execute_command(*give)
+        assert r.get("key") is None and r.exists("key") == 0
+        assert r.info("ckv")["ckv_records"] == 0
+
+
+def test_few_keys_are_scanned_at_once(server):
+    with server.client() as r:
+        r.mset({"a": 1, "b": 2})
+        for keys in ({b"a", b"b"}, {b"a", b"b", b"list"}):
+            cursor, found = r.execute_command("SCAN", 0)
+            assert int(cursor) == 0 and sorted(found) == sorted(keys)
+            r.lpush("list", 1)
