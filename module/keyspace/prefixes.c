@@ -109,6 +109,10 @@ char *prefixes_all(void) {
 }
 
 bool prefixes_set(const char *text, size_t len, const char **error) {
+    if (memchr(text, 0, len)) {
+        *error = "a prefix can't hold a zero byte";
+        return false;
+    }
     const char *at = text, *end = text + len;
     size_t words = 0;
     word w;

@@ -203,3 +203,9 @@ def test_the_file_of_a_replica_loads(own_server):
         with copy.client() as r:
             assert [r.execute_command("GET", k) for k in ("k", "m", "o")] == want
             assert 0 < r.execute_command("TTL", "k") <= 1000
+
+
+def test_a_prefix_that_no_file_could_hold_is_refused(r):
+    answer = reply(r, "CONFIG", "SET", "ckv.prefixes", b"a: \x00b:")
+    assert "a prefix can't hold a zero byte" in str(answer)
+    assert r.execute_command("CONFIG", "GET", "ckv.prefixes") == [b"ckv.prefixes", b""]
