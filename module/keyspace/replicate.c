@@ -98,12 +98,12 @@ void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_
 void replicate_native_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
     if (goes_nowhere(ctx)) return;
     if (!aof_form_own(ctx)) {
-        tell(ctx, true, "CDEL", keys, count);
+        tell(ctx, true, "CDEL", keys, count, 1);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         if (is_plain(keys[i]))
-            tell(ctx, true, "CDEL", &keys[i], 1);
+            tell(ctx, true, "CDEL", &keys[i], 1, 1);
         else
             RedisModule_Replicate(ctx, "DEL", "s", keys[i]);
     }
