@@ -8,7 +8,20 @@
 static struct {
     bool with_records; /* the file that the AOF begins with, or may */
     bool rewriting_plain;
+    bool file_had_records; /* the one that was loaded last */
 } aof;
+
+void aof_form_loading(void) {
+    aof.file_had_records = false;
+}
+
+void aof_form_map_loaded(void) {
+    aof.file_had_records = true;
+}
+
+bool aof_form_file_had_records(void) {
+    return aof.file_had_records;
+}
 
 void aof_form_records_loaded(void) {
     aof.with_records = true;

@@ -5,12 +5,15 @@
  * (server/filter.h). A plain SET in it makes a native string; so as long as the file that the AOF
  * begins with holds no records, plain commands are right, and a server without the module can load
  * them. Where it does (an RDB preamble), a plain INCR or DEL would miss the record, so the AOF
- * alone is told to move records out before:
+ * alone is told that a command was served:
  *
  *      CPLAIN 1 DEL key key                  every argument is a key
  *      CPLAIN 2 MSET key value key value     every second one
  *
- * That is right in any case: behind any file, with any prefixes, or none, set by then.
+ * When it is loaded, behind a file with records and under prefixes that are known, it is served
+ * again, so that a server does not need more memory to start than it had. Anywhere else the records
+ * among its keys move out and the server's own command runs: behind a file without records plain
+ * commands may follow.
  */
 #ifndef CKV_AOF_FORM_H
 #define CKV_AOF_FORM_H
@@ -20,8 +23,13 @@
 /* A child has been born, or is gone. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born);
 
-/* Records have come with a file, or been made by the commands of one. */
+/* A file is about to be loaded; a map has come with it; it is loaded, and there are records. */
+void aof_form_loading(void);
+void aof_form_map_loaded(void);
 void aof_form_records_loaded(void);
+
+/* Whether the file that is being loaded, or was last, has brought records. */
+bool aof_form_file_had_records(void);
 
 /* Whether there is an AOF that needs CPLAIN and CMOVEOUT. */
 bool aof_form_own(RedisModuleCtx *ctx);

@@ -31,8 +31,10 @@ static bool has_prefix(const char *name) {
                     !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX)));
 }
 
+/* Between commands there is none. */
 bool native_sent(RedisModuleCtx *ctx) {
-    return has_prefix(RedisModule_GetCurrentCommandName(ctx));
+    const char *name = RedisModule_GetCurrentCommandName(ctx);
+    return name && has_prefix(name);
 }
 
 const char *native_name(RedisModuleCtx *ctx) {

@@ -4,6 +4,7 @@
 #include "core/codec/codec_file.h"
 #include "core/map/map_save.h"
 #include "background/reencode.h"
+#include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
@@ -360,5 +361,6 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     int db = RedisModule_GetDbIdFromIO(io);
     keyed_map *s = maps_wrap(m, home_of_loaded(m, kind == KIND_PAGES, db, name));
     maps_list(s, db, places_of_name(name));
+    if (loading_file) aof_form_map_loaded();
     return s;
 }

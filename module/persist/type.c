@@ -117,8 +117,10 @@ static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 
 static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
-    if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED)
+    if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
+        aof_form_loading();
         return;
+    }
     rdb_loading_ended();
     if (maps_any()) aof_form_records_loaded();
 }

@@ -205,7 +205,7 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
     if (users.all[number]) return PERMISSION_BY_RULES;
     permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
     if (way == PERMISSION_ASKING && queued_open(QUEUED_ANYBODY) && sender_may_not(command, number))
-        return PERMISSION_NATIVE;
+        return PERMISSION_DENIED;
     return way;
 }
 

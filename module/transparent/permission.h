@@ -23,6 +23,7 @@ typedef enum permission_way {
     PERMISSION_BY_RULES, /* ckv.get */
     PERMISSION_ASKING,   /* ckv+get */
     PERMISSION_NATIVE,   /* the server's own command */
+    PERMISSION_DENIED,   /* the same: the server will refuse it */
 } permission_way;
 
 /* The rules of users may have changed. */

@@ -244,6 +244,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
         return;
     look_at_acl_again();
     permission_way way = permission_way_of(f, e->served);
+    if (way == PERMISSION_DENIED) return;
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
     else if (way == PERMISSION_BY_RULES || keyless) /* nobody else can list the records */

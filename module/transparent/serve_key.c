@@ -1,15 +1,19 @@
 /* serve_key.c: commands about a key. See serve_key.h. */
 #include "transparent/serve_key.h"
 
+#include "keyspace/aof_form.h"
 #include "keyspace/lookup.h"
 #include "keyspace/move.h"
 #include "keyspace/native.h"
+#include "keyspace/prefixes.h"
 #include "keyspace/replicate.h"
 #include "server/clock.h"
 #include "server/reply.h"
 #include "server/reply.h"
 
 #define NUMBER_MAX_LEN 20 /* of 64 bits, in digits */
+
+#include <stdio.h>
 
 int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
@@ -56,6 +60,14 @@ int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return RedisModule_ReplyWithLongLong(ctx, moved);
 }
 
+/* Whether a command of an AOF, whose keys are every step-th argument, is served once more. */
+static bool serves_again(RedisModuleString **keys, int count, int step) {
+    if (!aof_form_file_had_records()) return false;
+    for (int i = 0; i < count; i += step)
+        if (prefixes_match_name(keys[i]) == PREFIX_NONE) return false;
+    return true;
+}
+
 /* From anybody but an AOF it would be a way around the rules of users. */
 int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     long long step;
@@ -64,8 +76,11 @@ int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return RedisModule_ReplyWithError(ctx, "ERR CPLAIN is for append-only files");
     if (RedisModule_StringToLongLong(argv[1], &step) != REDISMODULE_OK || step < 1 || step > argc)
         return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
-    for (int i = 3; i < argc; i += (int)step) move_out(ctx, argv[i]);
+    char ours[32];
     const char *command = RedisModule_StringPtrLen(argv[2], NULL);
-    return native_reply(ctx,
-                        native_call(ctx, NATIVE_KEEPS_SILENT, command, argv + 3, (size_t)argc - 3));
+    snprintf(ours, sizeof ours, "C%s", command);
+    bool again = serves_again(argv + 3, argc - 3, (int)step);
+    for (int i = 3; i < argc && !again; i += (int)step) move_out(ctx, argv[i]);
+    return native_reply(ctx, native_call(ctx, NATIVE_KEEPS_SILENT, again ? ours : command, argv + 3,
+                                         (size_t)argc - 3));
 }

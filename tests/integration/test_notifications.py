@@ -140,3 +140,14 @@ def test_databases(shared, events):
         message = pubsub.get_message(timeout=5)
         assert message["channel"] == b"__keyspace@5__:k" and message["data"] == b"set"
         pubsub.close()
+
+
+@pytest.mark.parametrize("gone", ["CDEL", "CPERSIST"])
+def test_what_was_due_may_be_gone_by_then(own_server, gone):
+    server = own_server({"notify-keyspace-events": "KEA"})
+    with server.client() as r:
+        for i in range(20):
+            r.execute_command("CSET", f"k{i}", "v", "PX", 100)
+            r.execute_command(gone, f"k{i}")
+        time.sleep(0.4)
+        assert r.execute_command("CDBSIZE") == (0 if gone == "CDEL" else 20)

@@ -66,7 +66,7 @@ class Replies:
     """What the commands of a connection are answered, bare."""
 
     def __init__(self, server, user=None):
-        self.connection = redis.Connection(port=server.port, socket_timeout=60)
+        self.connection = redis.Connection(port=server.port, socket_timeout=60, lib_name=None, lib_version=None)
         self.connection.connect()
         if user:
             assert self.ask([["AUTH", user, "pw"]]) == [b"OK"]
