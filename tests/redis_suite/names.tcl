@@ -1,5 +1,5 @@
 # The server counts and shows the command that ran, ckv.set for SET (docs/transparent.md). What the suite reads of
-# COMMANDSTATS, of latency percentiles and from MONITOR is changed back, so that its tests see what they are about.
+# COMMANDSTATS, of latencies, from SLOWLOG and MONITOR is changed back, so that its tests see what they are about.
 # Read by the suite in the mode prefixes.
 proc cmdrstat {cmd r} {
     if {[regexp "\r\ncmdstat_(?:ckv\[.+\])?$cmd:(\[^\r\]*)\r\n" [$r info commandstats] _ value]} {
@@ -18,5 +18,9 @@ foreach space {redis valkey} {
     rename ::${space}::${space}_read_line ::${space}::read_line_as_sent
     proc ::${space}::${space}_read_line fd {
         regsub -all {"ckv[.+](\w+)"} [read_line_as_sent $fd] {"\1"}
+    }
+    rename ::${space}::${space}_bulk_read ::${space}::bulk_read_as_sent
+    proc ::${space}::${space}_bulk_read args {
+        regsub {^ckv[.+](\w+)$} [bulk_read_as_sent {*}$args] {\1}
     }
 }
