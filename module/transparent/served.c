@@ -166,7 +166,7 @@ int served_register(RedisModuleCtx *ctx) {
         .keys = KEYS_NONE,
         .syntax = "step command argument [argument ...]",
         .summary = "Runs a command of an append-only file on strings of the server's own.",
-        .complexity = "That of the command",
+        .complexity = "O(N) where N is the number of its keys, and that of the command",
     };
     if (register_command(ctx, &move_out) != REDISMODULE_OK) return REDISMODULE_ERR;
     return register_command(ctx, &plain);
