@@ -107,7 +107,7 @@ def test_a_dictionary_of_hardly_any_data_is_given_up(own_server):
     with own_server({"ckv.maps": 16}).client() as r:
         stored = fill(r)
         keys = list(stored)
-        pipe = r.pipeline(transaction=False)  # all at once: no training in between
+        pipe = r.pipeline(transaction=True)  # no training in between, whose dictionary would be small enough to stay
         for start in range(10, len(keys), 1000):
             pipe.execute_command("CDEL", *keys[start:start + 1000])
         pipe.execute()
