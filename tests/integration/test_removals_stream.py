@@ -75,7 +75,7 @@ def fill(r, count, *options, db=0, key=b"KEY:%d", size=10):
 
 def removed(commands, *words):
     """The keys of the commands behind the writes; all of them have to be one of `words`."""
-    rest = [c for c in commands if c[0] not in (b"CSET", b"SET")]
+    rest = [c for c in commands if c[0].upper() not in (b"CSET", b"SET")]
     assert rest and {c[0] for c in rest} <= set(words), {c[0] for c in rest}
     return sorted(key for c in rest for key in c[1:])
 
