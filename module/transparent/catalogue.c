@@ -1,6 +1,8 @@
 /* catalogue.c: the server's commands. See catalogue.h. */
 #include "transparent/catalogue.h"
 
+#include "commands/command_table.h"
+
 #include <string.h>
 
 #define SLOTS_LOG2 11 /* of the table: a server has some 400 commands, and modules bring more */
@@ -104,8 +106,10 @@ static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_ent
     return subcommand_has_keys(command) ? COMMAND_ASK : COMMAND_KEYLESS;
 }
 
-/* Whether a command is one of ours, which are not to be served again. */
+/* Whether a command is one of ours: these know records, and are not to be served again. */
 static bool is_ours(const char *name) {
+    for (const command_entry *e = command_table; e->name; e++)
+        if (!strcmp(e->name, name)) return true;
     return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
            !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
 }

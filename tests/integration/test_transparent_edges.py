@@ -190,3 +190,14 @@ def test_few_keys_are_scanned_at_once(server):
             cursor, found = r.execute_command("SCAN", 0)
             assert int(cursor) == 0 and sorted(found) == sorted(keys)
             r.lpush("list", 1)
+
+
+def test_own_commands_keep_records(own_server):
+    with own_server({"ckv.prefixes": "a:"}).client() as r:
+        r.execute_command("CSET", "a:1", "v", "PX", 90_000)
+        r.set("a:2", "v")
+        assert r.execute_command("CGET", "a:2") == b"v" and r.get("a:1") == b"v"
+        assert r.execute_command("CMGET", "a:1", "a:2") == [b"v", b"v"]
+        assert r.execute_command("CDBSIZE") == 2
+        r.lpush("a:list", 1)
+        assert r.execute_command("CDEL", "a:1", "a:list") == 2 and r.keys() == [b"a:2"]
