@@ -97,13 +97,15 @@ size_t codecs_bytes(const codecs *all) {
 
 bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
                    codec_value *out) {
-    return codec_encode_value(codecs_current(all), w, &w->written, all->zstd_level, value, n, out);
+    codec_effort effort = {CODEC_FAST, all->zstd_level};
+    return codec_encode_value(codecs_current(all), w, &w->written, effort, value, n, out);
 }
 
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out) {
-    int level = n > CODEC_PHRASE_MAX ? LONG_MOVED_LEVEL : all->zstd_level;
-    return codec_encode_value(codecs_current(all), w, &w->moved, level, value, n, out);
+    codec_effort effort = {CODEC_CHEAPEST,
+                           n > CODEC_PHRASE_MAX ? LONG_MOVED_LEVEL : all->zstd_level};
+    return codec_encode_value(codecs_current(all), w, &w->moved, effort, value, n, out);
 }
 
 void codecs_note_written(codecs *all, const codec_value *value) {

@@ -70,11 +70,11 @@ static inline const codec *codecs_current(const codecs *all) {
 uint32_t codecs_count(const codecs *all);
 size_t codecs_bytes(const codecs *all);
 
-/* Encodes a value with the current codec. The bytes are the workspace's, good until the next new
- * value, whatever is decoded or moved meanwhile. False: out of memory. */
+/* Encodes a value with the current codec, fast. The bytes are the workspace's, good until the next
+ * new value, whatever is decoded or moved meanwhile. False: out of memory. */
 bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
                    codec_value *out);
-/* The same for a value that is stored already and only changes its codec. */
+/* The same in the cheapest way, for a value that is stored already and only changes its codec. */
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out);
 

@@ -23,6 +23,7 @@
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
 /* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
 #define SMALLER_IS_WORTH 200
+#define ROUNDS           3
 /* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
  * phrases then stays at about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
@@ -31,13 +32,14 @@
 typedef struct limits {
     size_t max_bytes;
     uint32_t classes, groups;
+    bool cheapest; /* how records will be parsed */
 } limits;
 
 /* What the tables of contexts and groups may take of the whole, found by trying. */
-static limits limits_for(size_t max_bytes) {
-    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48};
-    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80};
-    return (limits){max_bytes, 16, 160};
+static limits limits_for(size_t max_bytes, bool cheapest) {
+    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48, cheapest};
+    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80, cheapest};
+    return (limits){max_bytes, 16, 160, cheapest};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -84,12 +86,13 @@ static sample_set front(const sample_set *set, size_t bytes) {
 /* ---- learning -------------------------------------------------------------------------------- */
 
 static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
-    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1);
+    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups + COPY_CODES,
+                       limits->classes + 2);
 }
 
 /* Weeds out until the dictionary fits. False: out of memory. */
 static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
-    uint32_t most = PHRASE_MAX;
+    uint32_t most = PHRASE_MAX - COPY_CODES;
     size_t least = size_of(x, 256, limits); /* the single bytes alone */
     for (;;) {
         lexicon_parse(x, set, NULL, 0);
@@ -105,13 +108,17 @@ static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
 
 static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits) {
     phrase_dict *d = NULL;
-    size_t n = lexicon_parse(x, set, NULL, 0) + 1;
+    size_t n = set->bytes + set->n + 1;
     if (n > TOKENS_MAX) n = TOKENS_MAX;
     uint32_t *list = x->mem->alloc(n * sizeof *list);
-    uint8_t *class_of = x->mem->alloc(x->n);
+    uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
     if (list && class_of) {
         size_t got = lexicon_parse(x, set, list, n);
         token_list tokens = {list, got < n ? got : n};
+        for (size_t i = 0; i < tokens.n; i++)
+            if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)
+                list[i] = x->n + (list[i] - LEXICON_COPY);
+        for (uint32_t i = 0; i < lexicon_copies(x); i++) x->count[x->n + i] = x->copy_count[i];
         if (phrase_classify(x, tokens, limits->classes, class_of))
             d = phrase_code_groups(x, tokens, limits->classes, class_of, limits->groups);
     }
@@ -120,46 +127,59 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
     return d;
 }
 
+/* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
+ * of memory. */
+static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
+    lexicon_count(x, set);
+    for (int round = 0; round < ROUNDS; round++)
+        if (!lexicon_join(x, set) || !shrink(x, set, limits)) return false;
+    return true;
+}
+
 static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
                           uint32_t often) {
     lexicon x;
     phrase_dict *d = NULL;
-    if (lexicon_init(&x, m, set->bytes) && lexicon_grow(&x, set, often) && shrink(&x, set, limits))
-        d = make_dict(&x, set, limits);
+    bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
+    if (done) done = limits->cheapest ? refine(&x, set, limits) : shrink(&x, set, limits);
+    if (done) d = make_dict(&x, set, limits);
     lexicon_free(&x);
     return d;
 }
 
 /* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
  * counts as it is. False: out of memory. */
-static bool rate(phrase_dict *d, const sample_set *set) {
+static bool rate(phrase_dict *d, const sample_set *set, bool cheapest) {
     uint32_t longest = 1;
     uint64_t raw = 0, encoded = 0;
     for (uint32_t i = 0; i < set->n; i++)
         if (set->list[i].len > longest) longest = set->list[i].len;
-    uint8_t *scratch = d->mem->alloc(longest);
-    if (!scratch) return false;
-    for (uint32_t i = 0; i < set->n; i++) {
+    uint8_t *to = d->mem->alloc(longest), *scratch = d->mem->alloc(phrase_scratch_bytes());
+    for (uint32_t i = 0; to && scratch && i < set->n; i++) {
+        const void *from = set->list[i].data;
         uint32_t len = set->list[i].len;
-        size_t got = phrase_encode(d, set->list[i].data, len, scratch, len);
+        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, from, len, to, len)
+                              : phrase_encode(d, from, len, to, len);
         raw += len;
         encoded += got == PHRASE_NO_ROOM ? len : got;
     }
     d->ratio = raw == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / raw);
-    d->mem->free(scratch);
-    return true;
+    if (to) d->mem->free(to);
+    if (scratch) d->mem->free(scratch);
+    return to && scratch;
 }
 
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
                                    const limits *limits, uint32_t often) {
     phrase_dict *d = learn(m, set, limits, often);
-    if (!d || rate(d, test)) return d;
+    if (!d || rate(d, test, limits->cheapest)) return d;
     phrase_free(d);
     return NULL;
 }
 
-static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes) {
-    limits limits = limits_for(max_bytes);
+static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes,
+                          bool cheapest) {
+    limits limits = limits_for(max_bytes, cheapest);
     shuffle(list, n);
     sample_set set = cut(list, n), test = set;
     if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
@@ -173,15 +193,18 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
         if (worse) break;
         best = d; /* NULL: out of memory */
     }
-    return best;
+    if (!best || rate(best, &test, false)) return best;
+    phrase_free(best);
+    return NULL;
 }
 
-phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes) {
+phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
+                          bool cheapest) {
     if (n > UINT32_MAX) n = UINT32_MAX;
     phrase_sample *list = m->alloc(n * sizeof *list + 1);
     if (!list) return NULL;
     if (n > 0) memcpy(list, samples, n * sizeof *list);
-    phrase_dict *d = train(m, list, (uint32_t)n, max_bytes);
+    phrase_dict *d = train(m, list, (uint32_t)n, max_bytes, cheapest);
     m->free(list);
     return d;
 }
