@@ -47,7 +47,7 @@ static inline bool bits_put(writer *b, uint64_t code, unsigned len) {
 }
 
 /* Writes what is pending, filled up with ones, without bytes of nothing but ones. */
-static bool bits_finish(writer *b) {
+static inline bool bits_finish(writer *b) {
     unsigned fill = -b->count & 7;
     uint64_t pending = b->pending << fill | ((1u << fill) - 1);
     unsigned bytes = (b->count + fill) / 8;
@@ -93,7 +93,7 @@ static inline bool put_phrase(encoder *e, uint32_t payload) {
 }
 
 /* A copy to the place `at`. False: no room. */
-static bool put_copy(encoder *e, size_t at, phrase_copy copy) {
+static inline bool put_copy(encoder *e, size_t at, phrase_copy copy) {
     bool again = copy.from == e->copy.from && copy.len == e->copy.len;
     const phrase_code *code = copy_code(e, again ? COPY_AGAIN : copy_class(copy.len));
     e->copy = copy;
@@ -103,7 +103,7 @@ static bool put_copy(encoder *e, size_t at, phrase_copy copy) {
     return bits_put(&e->out, (uint64_t)code->code << tail | copy_tail(at, copy), code->len + tail);
 }
 
-static size_t finish(encoder *e, const void *dst) {
+static inline size_t finish(encoder *e, const void *dst) {
     return bits_finish(&e->out) ? (size_t)(e->out.at - (const uint8_t *)dst) : PHRASE_NO_ROOM;
 }
 
@@ -137,8 +137,8 @@ static uint32_t same_bytes(const uint8_t *a, const uint8_t *b, size_t most) {
 }
 
 /* Whether a copy takes fewer bits a byte than the phrase that stands there too. */
-static bool is_cheaper(const encoder *e, size_t at, phrase_copy copy, uint32_t payload,
-                       unsigned len) {
+static inline bool is_cheaper(const encoder *e, size_t at, phrase_copy copy, uint32_t payload,
+                              unsigned len) {
     bool again = copy.from == e->copy.from && copy.len == e->copy.len;
     unsigned bits = copy_code(e, again ? COPY_AGAIN : copy_class(copy.len))->len;
     if (!again) bits += copy_bits(at, copy.len);
@@ -147,8 +147,8 @@ static bool is_cheaper(const encoder *e, size_t at, phrase_copy copy, uint32_t p
 
 /* A copy for the place `at`, of at least 8 bytes left, that is cheaper than the phrase there; its
  * length is 0 if there is none. */
-static phrase_copy find_copy(const encoder *e, recent *r, const uint8_t *src, size_t n, size_t at,
-                             uint32_t payload, unsigned len) {
+static inline phrase_copy find_copy(const encoder *e, recent *r, const uint8_t *src, size_t n,
+                                    size_t at, uint32_t payload, unsigned len) {
     phrase_copy copy = e->copy;
     if (copy.len > 0 && copy.len <= n - at &&
         same_bytes(src + copy.from, src + at, copy.len) == copy.len &&
@@ -164,7 +164,7 @@ static phrase_copy find_copy(const encoder *e, recent *r, const uint8_t *src, si
 }
 
 /* With copies; leaves the last bytes, too few for one. Returns where it got to, n + 1: no room. */
-static size_t encode_with_copies(encoder *e, const uint8_t *src, size_t n) {
+static inline size_t encode_with_copies(encoder *e, const uint8_t *src, size_t n) {
     recent r;
     size_t at = 0;
     memset(&r, 0, sizeof r);

@@ -21,6 +21,7 @@
 /* The same for what is parsed the cheapest way; and what it must promise to save to be made. */
 #define WORTH_KEEPING_CHEAPEST 12.0f
 #define WORTH_JOINING          12.0f
+#define JOIN_TOKENS            (4u << 20) /* that neighbours are looked for among */
 /* Before any is known, each pseudo-phrase of copies is taken for 1 in this of all tokens. */
 #define COPIES_AT_FIRST 256
 /* Copies of fewer bytes than 1 in this of the sample are not worth looking for. */
@@ -44,6 +45,12 @@ static void empty_matcher(lexicon *x) {
     memset(x->match.cells, 0, x->match.cell_count * sizeof *x->match.cells);
     memset(x->match.filter, 0, (size_t)1 << filter_bits(x));
     x->cells_used = 0;
+}
+
+/* Room for as many phrases and half as many more: tables that fit a cache are faster. */
+static void size_matcher(lexicon *x, uint32_t phrases) {
+    uint32_t cells = 4 * phrases + 8 * CANDIDATES_MIN;
+    if (cells < x->match.cell_count) x->match.cell_count = cells;
 }
 
 /* Makes the phrase of number i, whose text is there, known to the matcher. */
@@ -253,14 +260,15 @@ void lexicon_count(lexicon *x, const sample_set *set) {
     for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_count[i] = (uint32_t)w.n / COPIES_AT_FIRST;
 }
 
-size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max) {
+size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t fast_every, uint32_t *tokens,
+                     size_t max) {
     token_writer w = {tokens, 0, max};
     if (x->parser) open_parser(x);
     forget_counts(x);
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
         put_token(&w, LEXICON_START);
-        if (x->parser)
+        if (x->parser && (fast_every == 0 || i % fast_every != 0))
             parse_cheapest(x, &set->list[i], i, &w);
         else
             parse_fast(x, &set->list[i], &w);
@@ -299,12 +307,12 @@ static void count_pairs(const lexicon *x, pairs *t, const uint32_t *tokens, size
 bool lexicon_join(lexicon *x, const sample_set *set) {
     pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
     t.cells = x->mem->alloc(t.n * sizeof *t.cells);
-    uint32_t *tokens = x->mem->alloc((set->bytes + set->n) * sizeof *tokens);
+    uint32_t *tokens = x->mem->alloc(JOIN_TOKENS * sizeof *tokens);
     if (t.cells && tokens) {
         memset(t.cells, 0, t.n * sizeof *t.cells);
-        size_t n = lexicon_parse(x, set, tokens, set->bytes + set->n);
+        size_t n = lexicon_parse(x, set, 0, tokens, JOIN_TOKENS);
         if (x->copied < set->bytes / COPIES_SHARE) x->copies = false;
-        count_pairs(x, &t, tokens, n);
+        count_pairs(x, &t, tokens, n < JOIN_TOKENS ? n : JOIN_TOKENS);
         price(x);
         float all = count_all(x);
         for (uint32_t i = 0; i < t.n; i++)
@@ -390,6 +398,9 @@ bool lexicon_keep(lexicon *x, uint32_t most) {
     float least = x->parser ? WORTH_KEEPING_CHEAPEST : WORTH_KEEPING;
     if (limit < least) limit = least;
     uint32_t kept = 0;
+    for (uint32_t i = 0; i < x->n; i++) kept += i < 256 || value[i] > limit;
+    size_matcher(x, kept);
+    kept = 0;
     empty_matcher(x);
     for (uint32_t i = 0; i < x->n; i++)
         if (i < 256 || value[i] > limit) renumber(x, i, kept++);

@@ -4,7 +4,7 @@
 /* Each token costs this beside its bits: what one code less is worth in speed. */
 #define TOKEN_COST (PARSE_BIT / 4)
 /* A place is given up if a later one is reached for less than this more. */
-#define AHEAD_SLACK (1 * PARSE_BIT)
+#define AHEAD_SLACK 0
 /* So much above a place's cheapest class another one is not kept. */
 #define STATE_SLACK (6 * PARSE_BIT)
 /* Places with the same beginning that are looked at for a copy, and copies up to so many bytes
@@ -196,21 +196,21 @@ static void look_ahead(phrase_parser *p, uint32_t at, uint32_t len) {
         if (p->best[i] < p->best[p->ahead]) p->ahead = i;
 }
 
-/* Follows the cheapest way back from the end of the block. */
-static void collect(phrase_parser *p, uint32_t len) {
-    uint32_t at = len, state = 0;
-    for (uint32_t s = 1; s < p->states[len]; s++)
-        if (p->node[len][s].cost < p->node[len][state].cost) state = s;
-    p->context = p->node[len][state].class;
-    p->copy = (phrase_copy){p->node[len][state].from, p->node[len][state].len};
-    uint32_t first = PARSE_BLOCK;
+/* Follows the cheapest way back from the end. */
+static void collect(phrase_parser *p, uint32_t end) {
+    uint32_t at = end, state = 0;
+    for (uint32_t s = 1; s < p->states[end]; s++)
+        if (p->node[end][s].cost < p->node[end][state].cost) state = s;
+    p->context = p->node[end][state].class;
+    p->copy = (phrase_copy){p->node[end][state].from, p->node[end][state].len};
+    uint32_t first = PARSE_PLACES;
     while (at > 0) {
         p->token[--first] = (uint16_t)(at * PARSE_STATES + state);
         const parse_node *node = &p->node[at][state];
         at = node->before;
         state = node->before_state;
     }
-    p->tokens = PARSE_BLOCK - first;
+    p->tokens = PARSE_PLACES - first;
     memmove(p->token, p->token + first, p->tokens * sizeof *p->token);
 }
 
@@ -222,17 +222,19 @@ bool parse_next(phrase_parser *p) {
     }
     size_t left = p->n - p->begin;
     if (left == 0) return false;
-    uint32_t len = left < PARSE_BLOCK ? (uint32_t)left : PARSE_BLOCK;
+    uint32_t len = left < PARSE_PLACES ? (uint32_t)left : PARSE_PLACES;
+    uint32_t block = left < PARSE_PLACES ? len : PARSE_BLOCK;
     memset(p->states, 0, len + 1);
     memset(p->best, 0xff, (len + 1) * sizeof *p->best);
     p->ahead = 0;
     parse_node start = {
         .from = (uint16_t)p->copy.from, .len = (uint16_t)p->copy.len, .class = (uint8_t)p->context};
     offer(p, 0, &start);
-    for (uint32_t at = 0; at < len; at++) {
+    for (uint32_t at = 0; at < block; at++) {
         look_ahead(p, at, len);
-        bool given_up = p->states[at] == 0 || (p->best[p->ahead] != NO_COST &&
-                                               p->best[p->ahead] + AHEAD_SLACK <= p->best[at]);
+        bool given_up = p->states[at] == 0 ||
+                        (p->best[p->ahead] != NO_COST &&
+                         (int32_t)p->best[p->ahead] + AHEAD_SLACK <= (int32_t)p->best[at]);
         if (!given_up) {
             offer_phrases(p, at, len);
             if (p->copies) {
@@ -242,6 +244,12 @@ bool parse_next(phrase_parser *p) {
         }
         add_source(p, p->begin + at);
     }
-    collect(p, len);
+    uint32_t end = len;
+    if (block < len) {
+        look_ahead(p, block - 1, len);
+        end = p->ahead;
+    }
+    for (uint32_t at = block; at < end; at++) add_source(p, p->begin + at);
+    collect(p, end);
     return true;
 }

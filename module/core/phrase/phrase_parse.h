@@ -2,18 +2,20 @@
  * phrase_parse.h: the cheapest way to cut a record into phrases and copies.
  *
  * Dynamic programming over (place in the record, class of what leads there): a class matters, as it
- * is the context of what comes next. A place keeps its cheapest few classes; records longer than a
- * block are parsed block by block.
+ * is the context of what comes next. A place keeps its cheapest few classes. Records longer than a
+ * block are parsed block by block; the next one begins where the cheapest token ends that reaches
+ * beyond the one before.
  */
 #ifndef CKV_PHRASE_PARSE_H
 #define CKV_PHRASE_PARSE_H
 
 #include "phrase/phrase_inside.h"
 
-#define PARSE_BLOCK  512        /* bytes */
-#define PARSE_STATES 4          /* classes that a place keeps */
-#define PARSE_BIT    16         /* costs are in this part of a bit */
-#define PARSE_HEADS  4096       /* of lists of places with the same beginning */
+#define PARSE_BLOCK  512                          /* bytes */
+#define PARSE_PLACES (PARSE_BLOCK + COPY_LEN_MAX) /* that its tokens may reach */
+#define PARSE_STATES 4                            /* classes that a place keeps */
+#define PARSE_BIT    16                           /* costs are in this part of a bit */
+#define PARSE_HEADS  4096                         /* of lists of places with the same beginning */
 #define PARSE_COPY   (1u << 24) /* the payload of a token that is copy k is this + k */
 
 typedef struct parse_node {
@@ -40,10 +42,10 @@ typedef struct phrase_parser {
     size_t begin;
     uint32_t ahead; /* the cheapest place beyond the one that is looked at */
     uint32_t tokens;
-    uint16_t token[PARSE_BLOCK];
-    uint8_t states[PARSE_BLOCK + 1];
-    uint32_t best[PARSE_BLOCK + 1];
-    parse_node node[PARSE_BLOCK + 1][PARSE_STATES];
+    uint16_t token[PARSE_PLACES];
+    uint8_t states[PARSE_PLACES + 1];
+    uint32_t best[PARSE_PLACES + 1];
+    parse_node node[PARSE_PLACES + 1][PARSE_STATES];
     /* Places by the hash of the 4 bytes there, + 1: the last one, and for each the one before. */
     uint16_t head[PARSE_HEADS];
     uint16_t chain[COPY_SOURCES];

@@ -9,7 +9,11 @@
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
  * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
  * more and more is asked for, until the test samples, one in 32, which were not learned from, get
- * longer.
+ * longer. For the cheapest parse 2 is good for all: what is frequent enough comes of joining and
+ * weeding out, which is done in rounds, each of which parses the sample with what the last one
+ * left:
+ *
+ *      grow --> (parse, join neighbours, parse, weed out) twice --> parse, classes, groups, codes
  */
 #include "phrase/phrase_learn.h"
 
@@ -23,7 +27,11 @@
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
 /* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
 #define SMALLER_IS_WORTH 200
-#define ROUNDS           3
+/* Of parsing the cheapest way, joining and weeding out. */
+#define ROUNDS 2
+/* Codes are for both ways to encode, but rather for the cheapest: one record in so many counts as
+ * the fast one cuts it. */
+#define FAST_EVERY 4
 /* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
  * phrases then stays at about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
@@ -95,7 +103,7 @@ static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
     uint32_t most = PHRASE_MAX - COPY_CODES;
     size_t least = size_of(x, 256, limits); /* the single bytes alone */
     for (;;) {
-        lexicon_parse(x, set, NULL, 0);
+        lexicon_parse(x, set, 0, NULL, 0);
         if (!lexicon_keep(x, most)) return false;
         size_t bytes = size_of(x, x->n, limits);
         if (least == 0 || bytes == 0) return false;
@@ -113,7 +121,7 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
     uint32_t *list = x->mem->alloc(n * sizeof *list);
     uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
     if (list && class_of) {
-        size_t got = lexicon_parse(x, set, list, n);
+        size_t got = lexicon_parse(x, set, FAST_EVERY, list, n);
         token_list tokens = {list, got < n ? got : n};
         for (size_t i = 0; i < tokens.n; i++)
             if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)
@@ -149,32 +157,44 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const limits *lim
 
 /* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
  * counts as it is. False: out of memory. */
-static bool rate(phrase_dict *d, const sample_set *set, bool cheapest) {
+static bool rate(phrase_dict *d, const sample_set *set) {
     uint32_t longest = 1;
     uint64_t raw = 0, encoded = 0;
     for (uint32_t i = 0; i < set->n; i++)
         if (set->list[i].len > longest) longest = set->list[i].len;
-    uint8_t *to = d->mem->alloc(longest), *scratch = d->mem->alloc(phrase_scratch_bytes());
-    for (uint32_t i = 0; to && scratch && i < set->n; i++) {
-        const void *from = set->list[i].data;
+    uint8_t *scratch = d->mem->alloc(longest);
+    if (!scratch) return false;
+    for (uint32_t i = 0; i < set->n; i++) {
         uint32_t len = set->list[i].len;
-        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, from, len, to, len)
-                              : phrase_encode(d, from, len, to, len);
+        size_t got = phrase_encode(d, set->list[i].data, len, scratch, len);
         raw += len;
         encoded += got == PHRASE_NO_ROOM ? len : got;
     }
     d->ratio = raw == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / raw);
-    if (to) d->mem->free(to);
-    if (scratch) d->mem->free(scratch);
-    return to && scratch;
+    d->mem->free(scratch);
+    return true;
 }
 
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
                                    const limits *limits, uint32_t often) {
     phrase_dict *d = learn(m, set, limits, often);
-    if (!d || rate(d, test, limits->cheapest)) return d;
+    if (!d || rate(d, test)) return d;
     phrase_free(d);
     return NULL;
+}
+
+/* Asks for more frequent pairs as long as the dictionary is as good. NULL: out of memory. */
+static phrase_dict *try_frequent(const mem *m, phrase_dict *best, const sample_set *set,
+                                 const sample_set *test, const limits *limits) {
+    sample_set some = front(set, FREQUENT_BYTES);
+    for (uint32_t often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
+        phrase_dict *d = learn_and_rate(m, &some, test, limits, often);
+        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
+        phrase_free(worse ? d : best);
+        if (worse) break;
+        best = d; /* NULL: out of memory */
+    }
+    return best;
 }
 
 static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes,
@@ -184,18 +204,8 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
     sample_set set = cut(list, n), test = set;
     if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
     uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
-    phrase_dict *best = learn_and_rate(m, &set, &test, &limits, often);
-    sample_set some = front(&set, FREQUENT_BYTES);
-    for (often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
-        phrase_dict *d = learn_and_rate(m, &some, &test, &limits, often);
-        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
-        phrase_free(worse ? d : best);
-        if (worse) break;
-        best = d; /* NULL: out of memory */
-    }
-    if (!best || rate(best, &test, false)) return best;
-    phrase_free(best);
-    return NULL;
+    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
+    return d && !cheapest ? try_frequent(m, d, &set, &test, &limits) : d;
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
