@@ -18,10 +18,9 @@
  * speed and in what codes lose by being whole bits. */
 #define WORTH_KEEPING  20.0f
 #define WORTH_OF_TOKEN 1.0f
-/* The same for what is parsed the cheapest way; and what it must promise to save to be made. */
-#define WORTH_KEEPING_CHEAPEST 12.0f
-#define WORTH_JOINING          12.0f
-#define JOIN_TOKENS            (4u << 20) /* that neighbours are looked for among */
+/* What a pair of neighbours must promise to save to be made a phrase. Bits. */
+#define WORTH_JOINING 12.0f
+#define JOIN_TOKENS   (4u << 20) /* that neighbours are looked for among */
 /* Before any is known, each pseudo-phrase of copies is taken for 1 in this of all tokens. */
 #define COPIES_AT_FIRST 256
 /* Copies of fewer bytes than 1 in this of the sample are not worth looking for. */
@@ -395,8 +394,7 @@ bool lexicon_keep(lexicon *x, uint32_t most) {
     for (uint32_t i = 0; i < x->n; i++)
         value[i] = i < 256 ? 0 : x->parser ? saves_cheapest(x, i) : saves(x, i, tokens);
     float limit = limit_of(value, x->n, most < 256 ? 0 : most - 256);
-    float least = x->parser ? WORTH_KEEPING_CHEAPEST : WORTH_KEEPING;
-    if (limit < least) limit = least;
+    if (limit < WORTH_KEEPING) limit = WORTH_KEEPING;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < x->n; i++) kept += i < 256 || value[i] > limit;
     size_matcher(x, kept);

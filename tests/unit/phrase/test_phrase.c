@@ -267,7 +267,7 @@ static void test_repeats(const phrase_dict *d) {
 static void test_overlaps(const phrase_dict *d) {
     static uint8_t bytes[200000];
     for (size_t period = 1; period < 40; period++) {
-        for (size_t n = period; n < 700; n += 1 + rnd(60)) {
+        for (size_t n = period; n < 700; n += 1 + rnd(150)) {
             for (size_t i = 0; i < n; i++) bytes[i] = (uint8_t)(i % period * 7);
             round_trip(d, bytes, n);
         }
@@ -277,7 +277,7 @@ static void test_overlaps(const phrase_dict *d) {
             bytes[i] = i < period ? (uint8_t)rnd(256) : bytes[i - period];
         round_trip(d, bytes, sizeof bytes);
     }
-    for (int round = 0; round < 300; round++) { /* pieces of itself */
+    for (int round = 0; round < 100; round++) { /* pieces of itself */
         size_t n = 20 + rnd(3000);
         for (size_t i = 0; i < n;) {
             size_t len = 1 + rnd(300), from = i == 0 ? 0 : rnd((uint32_t)i);
@@ -294,7 +294,7 @@ static void test_damage(const phrase_dict *d) {
     uint8_t encoded[256], bytes[256], out[70000];
     size_t len = encode_cheapest(d, text, strlen(text), encoded, sizeof encoded);
     long refused = 0, decoded = 0;
-    for (int round = 0; round < 200000; round++) {
+    for (int round = 0; round < 50000; round++) {
         memcpy(bytes, encoded, len);
         for (uint32_t flips = 1 + rnd(4); flips > 0; flips--)
             bytes[rnd((uint32_t)len)] ^= (uint8_t)(1 << rnd(8));
