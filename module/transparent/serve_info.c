@@ -4,14 +4,12 @@
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
 #include "server/quiet.h"
-#include "transparent/served.h"
+#include "transparent/catalogue.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NAME_MAX_LEN 64
 
 typedef struct span {
     const char *at;
@@ -109,7 +107,7 @@ static const char *const variants[] = {CKV_SERVED_PREFIX, CKV_ASKING_PREFIX, ""}
 /* The line of one of them, without its end. */
 static bool find_line(span text, const char *kind, const char *variant, const char *name,
                       span *line) {
-    char begin[2 * NAME_MAX_LEN];
+    char begin[96];
     int len = snprintf(begin, sizeof begin, "\n%s%s%s:", kind, variant, name);
     const char *at = memmem(text.at, text.len, begin, (size_t)len);
     if (!at) return false;
@@ -170,37 +168,35 @@ static void put_latency(rewriting *r, const char *kind, const char *name,
     put(r, (span){"\r\n", 2});
 }
 
-/* The command of a line of some kind, as it was sent. False: it is none that is served. */
-static bool served_name(span line, const char *kind, char name[NAME_MAX_LEN]) {
+/* The command of a line of some kind, as it was sent. NULL: it is none that is served. */
+static const catalogue_entry *command_of(span line, const char *kind) {
     const char *at = line.at + strlen(kind), *end = memchr(line.at, ':', line.len);
-    if (!end) return false;
+    if (!end) return NULL;
     for (size_t i = 0; i < VARIANTS; i++) {
         size_t len = strlen(variants[i]);
         if ((size_t)(end - at) <= len || memcmp(at, variants[i], len)) continue;
         at += len;
         break;
     }
-    if (end - at >= NAME_MAX_LEN) return false;
-    memcpy(name, at, (size_t)(end - at));
-    name[end - at] = 0;
-    return served_find(name) != CATALOGUE_NOT_SERVED;
+    const catalogue_entry *e = catalogue_find(at, (size_t)(end - at));
+    return e && e->kind == COMMAND_SERVED ? e : NULL;
 }
 
 /* Where the first of a command's lines is, one is written for all of them. */
 static bool put_command(rewriting *r, span line) {
     static const char *const kinds[] = {"cmdstat_", "latency_percentiles_usec_"};
-    char name[NAME_MAX_LEN];
     size_t k = begins(line, kinds[0]) ? 0 : 1;
-    if (!begins(line, kinds[k]) || !served_name(line, kinds[k], name)) return false;
-    /* The server tells of their subcommands, one of which each of ours has called. */
-    if (served_keys_of(served_find(name)) == SERVED_SECOND) return true;
+    const catalogue_entry *e = begins(line, kinds[k]) ? command_of(line, kinds[k]) : NULL;
+    if (!e) return false;
+    /* The server tells of its subcommands, one of which each of ours has called. */
+    if (e->container) return true;
     span lines[VARIANTS] = {{0}};
     bool first = true;
     for (size_t i = 0; i < VARIANTS; i++)
-        if (find_line(r->text, kinds[k], variants[i], name, &lines[i]))
+        if (find_line(r->text, kinds[k], variants[i], e->name, &lines[i]))
             first &= lines[i].at >= line.at;
-    if (first && k == 0) put_stats(r, name, lines);
-    if (first && k == 1) put_latency(r, kinds[k], name, lines);
+    if (first && k == 0) put_stats(r, e->name, lines);
+    if (first && k == 1) put_latency(r, kinds[k], e->name, lines);
     return true;
 }
 
