@@ -18,7 +18,7 @@
 /* Whether a key that the server has told of is one that it would have without ckv. */
 static bool is_users(RedisModuleCtx *ctx, RedisModuleString *key) {
     uint32_t place = places_of_name(key);
-    return place == MAPS_NO_PLACE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
+    return place == PLACES_NONE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
 }
 
 static bool is_served(RedisModuleCtx *ctx, RedisModuleString *key) {
