@@ -10,11 +10,11 @@
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
 #include "server/clock.h"
-#include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
 #include "transparent/permission.h"
+#include "transparent/serve_info.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 
@@ -187,6 +187,7 @@ static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first,
         return true;
     }
     case SERVED_KEYLESS:
+    case SERVED_FIGURES:
         break;
     }
     return false;
@@ -234,7 +235,8 @@ static void look_at_acl_again(void) {
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
-    bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
+    served_keys keys = served_keys_of(e->served);
+    bool keyless = keys == SERVED_KEYLESS || keys == SERVED_FIGURES;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
     if (!keyless && !can_serve(f, e, argc, first, last, step)) {
         leave_range(f, argc, first, last, step);
@@ -247,9 +249,9 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     if (way == PERMISSION_DENIED) return;
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
-    else if (way == PERMISSION_BY_RULES || keyless) /* nobody else can list the records */
+    else if (way == PERMISSION_BY_RULES || keys == SERVED_KEYLESS) /* nobody else can list them */
         rename_command(f, served_by_rules(e->served));
-    else
+    else if (!keyless)
         leave_range(f, argc, first, last, step);
 }
 
@@ -349,6 +351,7 @@ static void filter(filtered *f) {
     case COMMAND_ACL:
         permission_forget();
         acl_queued |= may_be_queued;
+        if (argc == 2 && arg_is(arg(f, 1), "resetstat")) serve_info_reset();
         break;
     case COMMAND_KEYLESS:
         break;

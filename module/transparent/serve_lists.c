@@ -18,7 +18,7 @@
 /* Whether a key that the server has told of is one that it would have without ckv. */
 static bool is_users(RedisModuleCtx *ctx, RedisModuleString *key) {
     uint32_t place = places_of_name(key);
-    return place == MAPS_NO_PLACE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
+    return place == PLACES_NONE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
 }
 
 static bool is_served(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -53,6 +53,7 @@ static RedisModuleCallReply *list(RedisModuleCtx *ctx, const char *command,
                                   RedisModuleString *first, RedisModuleString **more,
                                   size_t count) {
     acl_trust(true);
+    native_note_call(command);
     RedisModuleCallReply *reply = RedisModule_Call(ctx, command, "Esv", first, more, count);
     acl_trust(false);
     return reply;
@@ -95,7 +96,7 @@ static int reply_scan(RedisModuleCtx *ctx, const scanned *s) {
 static RedisModuleCallReply *scan_records(RedisModuleCtx *ctx, uint64_t cursor,
                                           RedisModuleString **argv, int argc) {
     RedisModuleString *at = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
-    RedisModuleCallReply *reply = list(ctx, "CSCAN", at, argv + 2, (size_t)argc - 2);
+    RedisModuleCallReply *reply = list(ctx, "cscan", at, argv + 2, (size_t)argc - 2);
     RedisModule_FreeString(ctx, at);
     return reply;
 }
@@ -108,7 +109,7 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (records)
         s.records = scan_records(ctx, cursor - RECORDS, argv, argc);
     else
-        s.own = list(ctx, "SCAN", argv[1], argv + 2, (size_t)argc - 2);
+        s.own = list(ctx, "scan", argv[1], argv + 2, (size_t)argc - 2);
     RedisModuleCallReply *first = records ? s.records : s.own;
     if (!is_array(first)) return native_reply(ctx, first);
     if (s.own && cursor_of(s.own) == 0) s.records = scan_records(ctx, 0, argv, argc);
@@ -122,9 +123,9 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
-    RedisModuleCallReply *own = list(ctx, "KEYS", argv[1], NULL, 0);
+    RedisModuleCallReply *own = list(ctx, "keys", argv[1], NULL, 0);
     if (!is_array(own)) return native_reply(ctx, own);
-    RedisModuleCallReply *records = list(ctx, "CKEYS", argv[1], NULL, 0);
+    RedisModuleCallReply *records = list(ctx, "ckeys", argv[1], NULL, 0);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
     long replied = reply_wanted(ctx, own, is_users);
     if (is_array(records)) replied += reply_wanted(ctx, records, is_served);
