@@ -6,12 +6,12 @@ import time
 import pytest
 import redis
 
-from helpers import wait_for
+from helpers import EAGER, wait_for
 
 
 @pytest.fixture
 def server(own_server):
-    return own_server({"ckv.prefixes": "*", "ckv.maps": 512})
+    return own_server({"ckv.prefixes": "*", "ckv.maps": 512, **EAGER})
 
 
 def follow(server, do, last):
@@ -38,7 +38,7 @@ def test_what_expires_is_told_in_plain_words(server):
 
 
 def test_what_is_evicted_is_told_in_plain_words(own_server):
-    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-random", "ckv.maxmemory": "256kb"})
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-random", "ckv.maxmemory": "256kb", **EAGER})
 
     def fill():
         with server.client() as r, r.pipeline(transaction=False) as pipe:
