@@ -1,19 +1,22 @@
 /* maps.c: the list of all maps. See maps.h. */
 #include "keyspace/maps.h"
 
+#include "core/base/hash_slot.h"
+#include "keyspace/places.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static keyed_map *first, *last; /* of those that are listed */
-static keyed_map *away;
+static keyed_map *away, *aside;
 static maps_cursor *cursors;
 static uint64_t arrivals;
 static _Atomic size_t alive;
 
 keyed_map *maps_wrap(map *m, uint32_t home) {
     keyed_map *s = RedisModule_Alloc(sizeof *s);
-    *s = (keyed_map){.m = m, .home = home, .place = MAPS_NO_PLACE, .db = -1};
+    *s = (keyed_map){.m = m, .home = home, .place = PLACES_NONE, .db = -1};
     atomic_fetch_add(&alive, 1);
     return s;
 }
@@ -76,13 +79,18 @@ static void join_group(keyed_map *s) {
 
 void maps_hide(uint32_t place, bool hide) {
     if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
+    if (hidden[place] == hide) return;
     hidden[place] = hide;
     for (int db = 0; db < table.dbs; db++)
         if (maps_at(db, place)) join_group(maps_at(db, place));
 }
 
+void maps_hide_none(void) {
+    for (uint32_t place = 0; hidden && place < ckv.places; place++) maps_hide(place, false);
+}
+
 bool maps_served(const keyed_map *s) {
-    return s->place != MAPS_NO_PLACE && !(hidden && hidden[s->place]);
+    return s->place != PLACES_NONE && !(hidden && hidden[s->place]);
 }
 
 keyed_map *maps_served_at(int db, uint32_t place) {
@@ -95,7 +103,7 @@ keyed_map *maps_served_at(int db, uint32_t place) {
 static void enter_table(keyed_map *s) {
     db_maps *d = make_table(s->db);
     d->count++;
-    if (s->place == MAPS_NO_PLACE) return;
+    if (s->place == PLACES_NONE) return;
     s->covered = d->at[s->place];
     d->at[s->place] = s;
     if (d->ranks == d->ranks_max) {
@@ -111,7 +119,7 @@ static void enter_table(keyed_map *s) {
 static void leave_table(keyed_map *s) {
     db_maps *d = &table.db[s->db];
     d->count--;
-    if (s->place == MAPS_NO_PLACE) return;
+    if (s->place == PLACES_NONE) return;
     keyed_map *moved = d->ranked[--d->ranks];
     d->ranked[s->rank] = moved;
     moved->rank = s->rank;
@@ -121,12 +129,22 @@ static void leave_table(keyed_map *s) {
     s->covered = NULL;
 }
 
-void maps_list(keyed_map *s, int db, uint32_t place) {
-    maps_unlist(s);
-    pthread_mutex_lock(&lock);
+static uint32_t slot_of(const RedisModuleString *name) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    return places_layout() == PLACES_SLOTS ? hash_slot_of_key((const uint8_t *)text, len) : 0;
+}
+
+/* What the name of its key says of a map. */
+static void name_map(keyed_map *s, int db, const RedisModuleString *name) {
+    uint32_t place = places_of_name(name);
     if (s->m->totals.records == 0) s->home = place;
     s->db = db;
-    s->place = place == s->home ? place : MAPS_NO_PLACE;
+    s->place = place == s->home ? place : PLACES_NONE;
+    s->slot = slot_of(name);
+}
+
+static void enter_list(keyed_map *s) {
     s->previous = last;
     s->next = NULL;
     *(last ? &last->next : &first) = s;
@@ -139,6 +157,13 @@ void maps_list(keyed_map *s, int db, uint32_t place) {
     arrivals += s->m->totals.records > 0;
     enter_table(s);
     join_group(s);
+}
+
+void maps_list(keyed_map *s, int db, const RedisModuleString *name) {
+    maps_unlist(s);
+    pthread_mutex_lock(&lock);
+    name_map(s, db, name);
+    enter_list(s);
     pthread_mutex_unlock(&lock);
 }
 
@@ -151,16 +176,25 @@ static void leave_list(keyed_map *s) {
     map_leave(s->m);
 }
 
-static void leave_away(keyed_map *s) {
-    *(s->previous ? &s->previous->next : &away) = s->next;
+/* Of the maps that are away, or aside. */
+static void enter_other(keyed_map **list, keyed_map *s) {
+    s->previous = NULL;
+    s->next = *list;
+    if (*list) (*list)->previous = s;
+    *list = s;
+}
+
+static void leave_other(keyed_map **list, keyed_map *s) {
+    *(s->previous ? &s->previous->next : list) = s->next;
     if (s->next) s->next->previous = s->previous;
 }
 
 static void unlist(keyed_map *s) {
     if (s->state == MAP_LISTED) leave_list(s);
-    if (s->state == MAP_AWAY) leave_away(s);
+    if (s->state == MAP_AWAY) leave_other(&away, s);
+    if (s->state == MAP_ASIDE) leave_other(&aside, s);
     s->state = MAP_UNLISTED;
-    s->place = MAPS_NO_PLACE;
+    s->place = PLACES_NONE;
 }
 
 void maps_unlist(keyed_map *s) {
@@ -173,16 +207,13 @@ void maps_take_away(keyed_map *s) {
     pthread_mutex_lock(&lock);
     unlist(s);
     s->state = MAP_AWAY;
-    s->previous = NULL;
-    s->next = away;
-    if (away) away->previous = s;
-    away = s;
+    enter_other(&away, s);
     pthread_mutex_unlock(&lock);
 }
 
 bool maps_next_away(uint32_t *home) {
     pthread_mutex_lock(&lock);
-    while (away && away->home == MAPS_NO_PLACE) unlist(away); /* nowhere is it served */
+    while (away && away->home == PLACES_NONE) unlist(away); /* nowhere is it served */
     bool any = away != NULL;
     if (any) {
         *home = away->home;
@@ -190,6 +221,28 @@ bool maps_next_away(uint32_t *home) {
     }
     pthread_mutex_unlock(&lock);
     return any;
+}
+
+void maps_put_aside(keyed_map *s, int db, const RedisModuleString *name) {
+    pthread_mutex_lock(&lock);
+    name_map(s, db, name);
+    s->state = MAP_ASIDE;
+    enter_other(&aside, s);
+    pthread_mutex_unlock(&lock);
+}
+
+void maps_take_aside_in(void) {
+    maps_unlist_db(-1);
+    pthread_mutex_lock(&lock);
+    for (keyed_map *s; (s = aside);) {
+        leave_other(&aside, s);
+        enter_list(s);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void maps_forget_aside(void) {
+    while (aside) maps_unlist(aside);
 }
 
 uint64_t maps_arrivals(void) {
@@ -200,6 +253,13 @@ void maps_unlist_db(int db) {
     for (keyed_map *s = first, *next; s; s = next) {
         next = s->next;
         if (db < 0 || s->db == db) maps_unlist(s);
+    }
+}
+
+void maps_unlist_slots(uint32_t from, uint32_t to) {
+    for (keyed_map *s = first, *next; s; s = next) {
+        next = s->next;
+        if (s->slot >= from && s->slot <= to) maps_unlist(s);
     }
 }
 

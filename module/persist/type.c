@@ -5,7 +5,6 @@
 #include "core/map/map_defrag.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
-#include "keyspace/places.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
 #include "persist/rdb.h"
@@ -42,8 +41,7 @@ static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     map *m = map_copy(from->m);
     if (!m) return NULL;
     keyed_map *s = maps_wrap(m, from->home);
-    maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx),
-              places_of_name(RedisModule_GetToKeyNameFromOptCtx(ctx)));
+    maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx), RedisModule_GetToKeyNameFromOptCtx(ctx));
     return s;
 }
 
@@ -98,6 +96,7 @@ static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void
     if (sub != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
     watched_db(info->dbnum);
     maps_unlist_db(info->dbnum);
+    if (info->dbnum < 0) maps_hide_none();
 }
 
 static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
@@ -123,6 +122,14 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     }
     rdb_loading_ended();
     if (maps_any()) aof_form_records_loaded();
+}
+
+static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED)
+        rdb_begin_beside_served();
+    else
+        rdb_end_beside_served(sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED);
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */
@@ -153,5 +160,6 @@ int type_register(RedisModuleCtx *ctx) {
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplAsyncLoad, on_async_load);
     return REDISMODULE_OK;
 }
