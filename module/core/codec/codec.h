@@ -35,7 +35,7 @@
 
 /* Values longer than this are always encoded fast: nobody is to wait for more than a millisecond,
  * and what re-encodes them has no shorter steps. Bytes. */
-#define CODEC_CHEAPEST_MAX (16u << 10)
+#define CODEC_CHEAPEST_MAX (8u << 10)
 
 /* Short texts and long documents are mostly of different kinds: where both are stored, values of at
  * least this many bytes have a dictionary of their own. */

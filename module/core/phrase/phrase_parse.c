@@ -45,7 +45,7 @@ static inline uint32_t head_of(const uint8_t *bytes) {
 
 /* Makes a place known as a source. */
 static inline void add_source(phrase_parser *p, size_t at) {
-    if (!p->copies || at + COPY_LEN_MIN > p->n || at >= COPY_SOURCES - 1) return;
+    if (!p->copies || at + COPY_LEN_MIN > p->n || at >= PARSE_SOURCES) return;
     uint16_t *head = &p->head[head_of(p->src + at)];
     p->chain[at] = *head;
     *head = (uint16_t)(at + 1);

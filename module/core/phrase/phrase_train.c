@@ -30,7 +30,7 @@
 /* Of parsing the cheapest way, joining and weeding out. */
 #define ROUNDS 2
 /* Codes are for both ways to encode, but rather for the cheapest: one record in so many counts as
- * the fast one cuts it. */
+ * the fast one cuts it, where there are no copies, which the learning knows in one way only. */
 #define FAST_EVERY 4
 /* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
  * phrases then stays at about the most that there may be. */
@@ -121,7 +121,7 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
     uint32_t *list = x->mem->alloc(n * sizeof *list);
     uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
     if (list && class_of) {
-        size_t got = lexicon_parse(x, set, FAST_EVERY, list, n);
+        size_t got = lexicon_parse(x, set, x->copies ? 0 : FAST_EVERY, list, n);
         token_list tokens = {list, got < n ? got : n};
         for (size_t i = 0; i < tokens.n; i++)
             if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)

@@ -188,7 +188,7 @@ static void test_tiny_samples(void) {
         for (size_t max = 0; max <= 64 << 10; max += 32 << 10) {
             phrase_dict *d = phrase_train(counting(), tiny, n, max, n % 2);
             CHECK(d);
-            test_any_bytes(d);
+            if (max == 0) test_any_bytes(d);
             test_garbage(d);
             phrase_free(d);
         }
