@@ -306,12 +306,14 @@ static void count_pairs(const lexicon *x, pairs *t, const uint32_t *tokens, size
 bool lexicon_join(lexicon *x, const sample_set *set) {
     pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
     t.cells = x->mem->alloc(t.n * sizeof *t.cells);
-    uint32_t *tokens = x->mem->alloc(JOIN_TOKENS * sizeof *tokens);
+    size_t most = set->bytes + set->n + 1;
+    if (most > JOIN_TOKENS) most = JOIN_TOKENS;
+    uint32_t *tokens = x->mem->alloc(most * sizeof *tokens);
     if (t.cells && tokens) {
         memset(t.cells, 0, t.n * sizeof *t.cells);
-        size_t n = lexicon_parse(x, set, 0, tokens, JOIN_TOKENS);
+        size_t n = lexicon_parse(x, set, 0, tokens, most);
         if (x->copied < set->bytes / COPIES_SHARE) x->copies = false;
-        count_pairs(x, &t, tokens, n < JOIN_TOKENS ? n : JOIN_TOKENS);
+        count_pairs(x, &t, tokens, n < most ? n : most);
         price(x);
         float all = count_all(x);
         for (uint32_t i = 0; i < t.n; i++)
