@@ -68,7 +68,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
+        bench-throughput bench-caches bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
@@ -201,6 +201,10 @@ bench-codec: build/bench-codec | setup-python3 ## bytes and speed of the codecs 
 bench-cache: build/ckv.so | setup-server setup-python3 ## expiry under load, hit rates, memory at maxmemory (SCALE=0.1 PARTS=hits)
 	$(PYTHON) $(call measure,cache_duty,$(wildcard $(DATA_DIR)/tweets.txt)) $(addprefix --scale ,$(SCALE)) \
 	    $(addprefix --parts ,$(PARTS))
+
+bench-caches: build/ckv.so build/ckv-bench | setup-server setup-python3 ## 53 published caches by SET and GET: RAM, time, hits (CACHES='6 11 52' SCALE=2)
+	$(PYTHON) $(call measure,caches,$(ALL_DATA)) --caches $(DATA_DIR)/caches.csv $(addprefix --scale ,$(SCALE)) \
+	    $(addprefix --cluster ,$(CACHES))
 
 bench-scale: build/ckv.so build/ckv-bench | setup-server setup-python3 ## density, speed, pauses, churn by the number of records (N=10000000)
 	$(PYTHON) $(call measure,scale,$(wildcard $(DATA_DIR)/tweets.txt $(DATA_DIR)/tweets_big.txt)) $(addprefix --records ,$(N)) \
