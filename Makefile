@@ -36,6 +36,7 @@ COVERAGE  = -O1 -g -w --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
 BENCH_LIBS = -lhiredis -lmemcached -lzstd -lz -lpthread -lm
+ESTIMATE_LIBS = -lhiredis -lssl -lcrypto -lzstd -lm
 
 CORE_C    = $(wildcard module/core/*/*.c)
 MODULE_C  = $(CORE_C) $(filter-out module/core/%,$(wildcard module/*.c module/*/*.c))
@@ -44,8 +45,9 @@ FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
+ESTIMATE_C = $(wildcard tools/ckv-estimate/*.c)
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
-            bench/*.c bench/*/*.[ch])
+            bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
@@ -66,9 +68,9 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate
 
-all: build/ckv.so ## build the module, build/ckv.so (the default)
+all: build/ckv.so build/ckv-estimate ## build the module, build/ckv.so, and build/ckv-estimate (the default)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -81,7 +83,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
@@ -89,6 +91,13 @@ build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/
     INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------
+
+build/ckv-estimate: $(ESTIMATE_C:%.c=build/release/%.o) $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ESTIMATE_LIBS)
+
+$(ESTIMATE_C:%.c=build/release/%.o): | setup-estimate
+
+build/release/tools/%.o: INCLUDES += -Ibench
 
 build/ckv.so: $(MODULE_O)
 	$(call say,LINK)$(CC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-z,defs -o $@ $^ $(LIBS)
@@ -101,9 +110,10 @@ build/release/%.o: %.c Makefile | setup-build
 run: build/ckv.so | setup-server ## a redis-server with the module in the foreground, PORT=6379
 	$(REDIS_SERVER) --port $(PORT) --bind 127.0.0.1 --save "" --loadmodule $(CURDIR)/build/ckv.so
 
-install: build/ckv.so ## put the module into $(DESTDIR)/usr/lib/redis/modules
-	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules
+install: build/ckv.so build/ckv-estimate ## put the module into $(DESTDIR)/usr/lib/redis/modules, ckv-estimate into bin
+	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules $(DESTDIR)$(PREFIX)/bin
 	install -m 755 build/ckv.so $(DESTDIR)$(PREFIX)/lib/redis/modules/ckv.so
+	install -m 755 build/ckv-estimate $(DESTDIR)$(PREFIX)/bin/ckv-estimate
 
 deb: | setup-build setup-deb ## a Debian package, build/redis-ckv_<version>_<architecture>.deb
 	debian/rules binary
@@ -270,12 +280,12 @@ test-clients: build/ckv.so | setup-server setup-python setup-clients ## the test
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/asan build/fuzz build/coverage build/ckv.so build/bench-*
+	rm -rf build/release build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/bench-*
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
+-include $(ESTIMATE_C:%.c=build/release/%.d) $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)
