@@ -384,12 +384,21 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
     listening = true;
 }
 
+/* COMMAND takes milliseconds. */
+static void read_catalogue(bool again) {
+    static bool known;
+    known &= !again;
+    if (!prefixes_any() || known) return;
+    catalogue_read(ckv.ctx, served_find);
+    known = true;
+}
+
 static void configure(void) {
     if (prefixes_any()) {
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
         if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
         listen_to_new_keys(ckv.ctx);
-        catalogue_read(ckv.ctx, served_find);
+        read_catalogue(false);
         permission_forget();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
@@ -397,8 +406,8 @@ static void configure(void) {
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }
 
-void serve_modules_changed(RedisModuleCtx *ctx) {
-    if (prefixes_any()) catalogue_read(ctx, served_find);
+void serve_modules_changed(void) {
+    read_catalogue(true);
 }
 
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

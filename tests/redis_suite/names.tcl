@@ -8,6 +8,6 @@ foreach space {redis valkey} {
     }
     rename ::${space}::${space}_bulk_read ::${space}::bulk_read_as_sent
     proc ::${space}::${space}_bulk_read args {
-        regsub {^ckv[.+](\w+)$} [bulk_read_as_sent {*}$args] {\1}
+        regsub {^ckv[.+]((?!maps|prefixes|maxmemory)\w+)$} [bulk_read_as_sent {*}$args] {\1}
     }
 }
