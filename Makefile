@@ -49,6 +49,7 @@ CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
 ESTIMATE_C = $(wildcard tools/ckv-estimate/*.c)
+ESTIMATE_ALONE = $(patsubst %,tools/ckv-estimate/%.c,counted family interval uri) bench/common/fail.c
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
             bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 
@@ -70,7 +71,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-caches bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
+        bench-throughput bench-caches bench-scale bench-layout bench-estimate bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate
 
@@ -134,7 +135,7 @@ test-long: fuzz ## what takes longer: every fuzz target for a minute, five minut
 	$(MAKE) soak SOAK_ARGS='--seconds 300'
 
 # Each test is a program, built with AddressSanitizer and UBSan.
-unit: $(UNIT) ## the C tests of module/core
+unit: $(UNIT) ## the C tests of module/core, and of what ckv-estimate has of its own
 	@for test in $(UNIT); do echo "== $$test"; $$test || exit 1; done
 
 build/asan/%.o: %.c Makefile | setup-build
@@ -143,6 +144,13 @@ build/asan/%.o: %.c Makefile | setup-build
 
 build/asan/tests/unit/%: build/asan/tests/unit/%.o $(filter build/asan/module/core/%,$(ASAN_O))
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+# Those of ckv-estimate need what of it knows no server.
+build/asan/tests/unit/estimate/%: build/asan/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/asan/%.o)
+	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+build/asan/tests/unit/estimate/%.o build/asan/tools/%.o build/asan/bench/%.o \
+build/coverage/tests/unit/estimate/%.o build/coverage/tools/%.o build/coverage/bench/%.o: INCLUDES += -Ibench -Itools/ckv-estimate
 
 fuzz: $(FUZZ) ## every fuzz target for FUZZ_SECONDS=60
 	@for target in $(FUZZ); do scripts/fuzz.sh $$target $(FUZZ_SECONDS) || exit 1; done
@@ -182,6 +190,9 @@ build/coverage/%.o: %.c Makefile | setup-build
 build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
+build/coverage/tests/unit/estimate/%: build/coverage/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/coverage/%.o)
+	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
+
 lint: | setup-lint ## clang-format, cppcheck, and who includes whom (scripts/layers.txt)
 	clang-format --dry-run -Werror $(LINT_C)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
@@ -219,6 +230,9 @@ bench-caches: build/ckv.so build/ckv-bench | setup-server setup-python3 ## 53 pu
 bench-scale: build/ckv.so build/ckv-bench | setup-server setup-python3 ## density, speed, pauses, churn by the number of records (N=10000000)
 	$(PYTHON) $(call measure,scale,$(wildcard $(DATA_DIR)/tweets.txt $(DATA_DIR)/tweets_big.txt)) $(addprefix --records ,$(N)) \
 	    $(addprefix --parts ,$(PARTS)) $(addprefix --kinds $(DATA_DIR)/,tweets.txt ohio.txt github.txt)
+
+bench-estimate: build/ckv.so build/ckv-bench build/ckv-estimate | setup-server setup-python3 ## what ckv-estimate says, against what the records take (N=200000 DATA='file ...')
+	$(PYTHON) $(call measure,estimate,$(ALL_DATA)) $(addprefix --records ,$(N))
 
 bench-layout: build/bench-layout | setup-python3 ## what each byte of a record in memory is for (N=10000000 DATA=file)
 	$(PYTHON) bench/compare.py layout $(addprefix --records ,$(N)) --data $(or $(DATA),$(DATA_DIR)/tweets.txt)

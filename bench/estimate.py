@@ -1,61 +1,64 @@
-"""What ckv-estimate says of a server with strings, against what used_memory then shows: the same records as SET in a server
-without the module, which it is asked about, and as CSET in one with it."""
+"""What ckv-estimate says of strings, against what the same records then take as CSET: each file alone, and five files under
+five families of keys in one server."""
 
 import json
 import os
 import subprocess
+import time
 
-from load import Data, bench, progress
-from measure import growth, machine
-from server import ROOT, Failed, Server
+import measure
+from load import DEPTH, Data, bench, progress, send
+from server import ROOT, Failed, Server, command
 
 PROGRAM = os.path.join(ROOT, "build", "ckv-estimate")
 TTL = 86400
-PIPELINE = ["--pipeline", 50, "--clients", 8]
+MIXED = 5
 
 
-def ask(server, *args):
-    line = [PROGRAM, "-p", str(server.port), "--json", *map(str, args)]
+def ask(server):
+    line = [PROGRAM, "-p", str(server.port), "--json", "--rate", "0"]
     done = subprocess.run(line, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise Failed(f"{' '.join(line)} ended with {done.returncode}")
     return json.loads(done.stdout)
 
 
-def one(options, data, keys=()):
-    """Of one file: bytes as estimated and as measured."""
-    def fill(store):
-        return lambda server: bench(server, store, data, options.records, *PIPELINE, "--ttl", TTL)["seconds"]
+def of_file(data, records):
+    return lambda store: lambda server: bench(server, store, data, records, "--pipeline", DEPTH, "--clients", 8, "--ttl", TTL)["seconds"]
 
-    progress.step(f"{data.name}: strings")
+
+def of_mix(files, records):
+    """The records of each file in turn, `<name of the file>:<n>`."""
+    names = [data.name.split(".")[0].encode() for data in files]
+
+    def request(i, name):
+        at, n = i % len(files), i // len(files)
+        values = files[at].values
+        return command(name, b"%b:%d" % (names[at], 10_000_000 + n), values[n % len(values)], "EX", TTL)
+
+    return lambda store: lambda server: send(server, records, lambda i: request(i, {"strings": "SET", "ckv": "CSET"}[store]))
+
+
+def compared(options, name, fill):
+    progress.step(f"{name}: strings")
     with Server(options, loadmodule=None) as server:
-        now = growth(server, options.records, fill("strings"), False)["used_memory"] * options.records
-        total = ask(server, *keys)
-    progress.step(f"{data.name}: ckv")
+        now = measure.growth(server, options.records, fill("strings"), False)["used_memory"]
+        said = ask(server)
+    progress.step(f"{name}: ckv")
     with Server(options) as server:
-        with_ckv = growth(server, options.records, fill("ckv"), True)["used_memory"] * options.records
-    return row(data.name, total["total"], now, with_ckv, total["sample"])
+        then = measure.growth(server, options.records, fill("ckv"), True)["used_memory"]
+    total = said["total"]
+    return {"data": name, "now": now, "then": then, "seconds": said["sample"]["seconds"], "sampled": said["sample"]["keys"],
+            **{field: total[field] / options.records for field in ("bytes_now", "bytes_with_ckv", "low", "high")}}
 
 
-def row(name, total, now, with_ckv, sample):
-    return {"data": name, "now": now, "with_ckv": with_ckv, "estimated_now": total["bytes_now"],
-            "estimated": total["bytes_with_ckv"], "low": total["low"], "high": total["high"],
-            "off": total["bytes_with_ckv"] / with_ckv - 1, "off_now": total["bytes_now"] / now - 1,
-            "sampled": sample["keys"], "seconds": sample["seconds"], "encode_us": total["encode_us"],
-            "decode_us": total["decode_us"]}
-
-
-if __name__ == "__main__":
-    import argparse
-    p = argparse.ArgumentParser()
-    p.add_argument("--records", type=int, default=200000)
-    p.add_argument("--redis-server", default="redis-server")
-    p.add_argument("--module", default=os.path.join(ROOT, "build", "ckv.so"))
-    p.add_argument("--keys", default="250000")
-    p.add_argument("data", nargs="+")
-    o = p.parse_args()
-    for path in o.data:
-        r = one(o, Data(path), ("--keys", o.keys, "--rate", 0))
-        print(f"{r['data']:28} now {r['now']/o.records:8.1f} est {r['estimated_now']/o.records:8.1f} {100*r['off_now']:+5.1f}%  "
-              f"ckv {r['with_ckv']/o.records:7.2f} est {r['estimated']/o.records:7.2f} {100*r['off']:+5.1f}% "
-              f"[{r['low']/o.records:.1f} {r['high']/o.records:.1f}] n={r['sampled']} {r['seconds']}s enc {r['encode_us']} dec {r['decode_us']}", flush=True)
+def run(options):
+    began = time.monotonic()
+    files = [Data(path) for path in options.data]
+    rows = [compared(options, data.name, of_file(data, options.records)) for data in files]
+    if len(files) >= MIXED:
+        mixed = files[::len(files) // MIXED][:MIXED]
+        rows.append(compared(options, "mix of " + ", ".join(data.name.split(".")[0] for data in mixed), of_mix(mixed, options.records)))
+    return {"date": time.strftime("%Y-%m-%d"), "machine": measure.machine(), "records": options.records, "rows": rows,
+            "servers": [measure.version(options.redis_server, "--version")], "seconds": time.monotonic() - began,
+            "command": "make bench-estimate"}

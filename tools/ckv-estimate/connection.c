@@ -26,6 +26,7 @@ struct connection {
     redisReader *reader;
     char *out; /* the pipeline */
     size_t out_len, out_max;
+    long database;
     char name[300]; /* of the server, for messages */
 };
 
@@ -190,4 +191,11 @@ redisReply *connection_answer(connection *c, const char *command) {
     redisReply *reply = connection_reply(c);
     if (reply->type == REDIS_REPLY_ERROR) connection_refused(command, reply);
     return reply;
+}
+
+void connection_select(connection *c, long database) {
+    if (database == c->database) return;
+    connection_send_text(c, "SELECT %ld", database);
+    freeReplyObject(connection_answer(c, "SELECT"));
+    c->database = database;
 }

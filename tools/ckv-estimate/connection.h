@@ -29,6 +29,9 @@ redisReply *connection_reply(connection *c);
 /* The reply to the next command, which may not be an error. */
 redisReply *connection_answer(connection *c, const char *command);
 
+/* The commands from here on are about this database. */
+void connection_select(connection *c, long database);
+
 /* Ends the program, as a server's error has been the reply to a command. */
 void connection_refused(const char *command, const redisReply *error) __attribute__((noreturn));
 

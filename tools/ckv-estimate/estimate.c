@@ -26,6 +26,8 @@ static double table_slot(uint64_t keys) {
 #define ENTRY_ROUNDING 8  /* of which MEMORY USAGE does not count so many */
 /* More than this a key is something else that the server has, no table. */
 #define OVERHEAD_MAX 128
+/* A server has some 100 KB that are nobody's: of fewer keys the rest says little. */
+#define KEYS_MIN 100000
 /* What MEMORY USAGE says of the whole is known to so many bytes a key, or it can't be told what is
  * left. */
 #define MEMORY_SURE 4
@@ -36,7 +38,7 @@ static overhead find_overhead(const sample *s, const server *from) {
     spread memory = {0};
     for (size_t i = 0; i < s->count; i++)
         spread_add(&memory, s->all[i].weight, (double)s->all[i].memory);
-    if (from->keyspace_bytes == 0 || memory.weight == 0) return o;
+    if (from->keyspace_bytes == 0 || memory.weight < KEYS_MIN) return o;
     double rest = (double)from->keyspace_bytes / memory.weight - memory.sum / memory.weight;
     double sure = spread_error(&memory) / memory.weight;
     if (rest < 0 || rest > OVERHEAD_MAX || sure > MEMORY_SURE) return o;
@@ -114,8 +116,12 @@ static void add_key(estimating *e, size_t i) {
     r->expiring += k->ttl_ms >= 0 ? k->weight : 0;
     r->now += k->weight * now;
     r->with_ckv += k->weight * then;
-    r->staying += stays ? k->weight : 0;
-    r->staying_bytes += stays ? k->weight * now : 0;
+    if (stays) {
+        r->staying += k->weight;
+        r->staying_bytes += k->weight * now;
+    } else {
+        r->raw_in_ckv += k->weight * (double)k->value_len;
+    }
     spread_add(&e->with_ckv, k->weight, then);
     add_times(r, &e->figures->all[i]);
 }
@@ -132,6 +138,7 @@ static void add_row(row *to, const row *more) {
     to->with_ckv += more->with_ckv;
     to->staying += more->staying;
     to->staying_bytes += more->staying_bytes;
+    to->raw_in_ckv += more->raw_in_ckv;
     to->stored += more->stored;
     to->encode_us += more->encode_us;
     to->decode_us += more->decode_us;
@@ -140,11 +147,9 @@ static void add_row(row *to, const row *more) {
 /* Each family has as large a share of the dictionaries as it has of what is in ckv, raw. */
 static void share_fixed(estimating *e, double bytes) {
     double all = 0;
-    for (size_t i = 0; i < e->s->families.count; i++)
-        if (e->families[i].stored > 0) all += e->families[i].value_bytes;
+    for (size_t i = 0; i < e->s->families.count; i++) all += e->families[i].raw_in_ckv;
     for (size_t i = 0; i < e->s->families.count && all > 0; i++)
-        if (e->families[i].stored > 0)
-            e->families[i].with_ckv += bytes * e->families[i].value_bytes / all;
+        e->families[i].with_ckv += bytes * e->families[i].raw_in_ckv / all;
 }
 
 static int by_size(const void *a, const void *b) {

@@ -20,6 +20,7 @@ typedef struct row {
     double keys, key_bytes, value_bytes, expiring;
     double now, with_ckv;
     double staying, staying_bytes;       /* of them, keys that stay as they are */
+    double raw_in_ckv;                   /* bytes of values that do not */
     double stored, encode_us, decode_us; /* of those that were encoded: their number, sums */
 } row;
 

@@ -54,16 +54,11 @@ static void ask_some(connection *c, sampled **some, size_t count, bool cluster) 
     for (size_t i = 0; i < count; i++) read_group(c, some[i]);
 }
 
-static void select_database(connection *c, const database *d) {
-    connection_send_text(c, "SELECT %ld", d->number);
-    freeReplyObject(connection_answer(c, "SELECT"));
-}
-
 void neighbours_ask(sample *s, connection *c, const server *from) {
     uint8_t *asked = allocate(s->families.count + 1);
     sampled *some[AT_A_TIME];
     size_t waiting = 0, all = 0;
-    uint32_t database = UINT32_MAX;
+    uint32_t database = 0;
     for (size_t i = 0; i < s->count && all < OF_ALL; i++) {
         sampled *k = &s->all[i];
         if (!k->value || suffix_of(k) == STEM_NO_SUFFIX || asked[k->family] >= OF_FAMILY) continue;
@@ -71,7 +66,8 @@ void neighbours_ask(sample *s, connection *c, const server *from) {
             ask_some(c, some, waiting, from->cluster);
             waiting = 0;
         }
-        if (k->database != database) select_database(c, &from->databases[database = k->database]);
+        database = k->database;
+        connection_select(c, from->databases[database].number);
         asked[k->family]++;
         some[waiting++] = k;
         progress_show("counting neighbours", (double)++all / OF_ALL);

@@ -101,6 +101,9 @@ static const option_kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+/* What getopt calls options of several letters: from LONG_NAME on. */
+enum { HELP = UCHAR_MAX + 1, LONG_NAME };
+
 static void help(void) {
     puts("usage: ckv-estimate [options]\n\n"
          "Tells what the strings of a Redis or Valkey server would take with ckv. It reads a "
@@ -135,23 +138,23 @@ void options_parse(options *o, int argc, char **argv) {
     for (int i = 0; i < KINDS; i++) {
         if (kinds[i].name[1])
             names[long_names++] =
-                (struct option){kinds[i].name, kinds[i].argument != NULL, NULL, UCHAR_MAX + 1 + i};
+                (struct option){kinds[i].name, kinds[i].argument != NULL, NULL, LONG_NAME + i};
         else
             strcat(strcat(letters, kinds[i].name), ":");
     }
-    names[long_names] = (struct option){"help", no_argument, NULL, '?' + 1000};
+    names[long_names] = (struct option){"help", no_argument, NULL, HELP};
     *o = (options){.to = {.host = "127.0.0.1", .port = 6379},
                    .database = ALL_DATABASES,
                    .keys = 250000,
                    .rate = 20000};
     for (int found; (found = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
         if (found == '?') exit(2); /* getopt has said what is wrong */
-        if (found == '?' + 1000) {
+        if (found == HELP) {
             help();
             exit(0);
         }
-        int i = found > UCHAR_MAX ? found - UCHAR_MAX - 1 : 0;
-        while (found <= UCHAR_MAX && kinds[i].name[0] != found) i++;
+        int i = found >= LONG_NAME ? found - LONG_NAME : 0;
+        while (found < LONG_NAME && (kinds[i].name[0] != found || kinds[i].name[1])) i++;
         kinds[i].set(o, &kinds[i], optarg);
     }
     if (optind < argc) fail(2, "unknown argument '%s'", argv[optind]);

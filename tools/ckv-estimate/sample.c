@@ -263,8 +263,7 @@ static void draw(drawing *d) {
 
 /* Where this database's part of the sample would be more than half of its keys all are taken. */
 static void take_database(drawing *d, const database *from) {
-    connection_send_text(d->c, "SELECT %ld", from->number);
-    freeReplyObject(connection_answer(d->c, "SELECT"));
+    connection_select(d->c, from->number);
     d->first = d->s->count;
     double wanted = (double)d->o->keys * (double)from->keys / (double)d->from->keys;
     bool whole = false;

@@ -1,11 +1,13 @@
 /* selection.c: see selection.h. */
 #include "selection.h"
 
+#include "base/siphash.h"
 #include "codec/codec_train.h"
 #include "common/common.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of a sample that is not the whole store so much is learned from at most. */
 #define LEARNED_MAX 0.75
@@ -35,22 +37,71 @@ static double smaller(double a, double b) {
     return a < b ? a : b;
 }
 
-/* How much of a kind is learned from. */
-static void divide(kind_of_values *kind, const sample *s, bool *learned) {
-    double by_server = smaller(kind->store_bytes, CODEC_SAMPLE_VALUES);
-    double most =
-        smaller(by_server, s->whole ? kind->sample_bytes : LEARNED_MAX * kind->sample_bytes);
-    double taken = 0;
-    while (kind->learned < kind->count && taken < most) {
-        size_t i = kind->all[kind->learned++];
-        taken += (double)looked_at(&s->all[i]);
-        learned[i] = true;
+/* ---- what is learned from -------------------------------------------------------------------- */
+
+typedef struct hashed {
+    uint64_t hash; /* of the value */
+    size_t at;     /* in the sample */
+} hashed;
+
+static int by_hash(const void *a, const void *b) {
+    uint64_t x = ((const hashed *)a)->hash, y = ((const hashed *)b)->hash;
+    return (x > y) - (x < y);
+}
+
+static hashed *sorted_by_hash(const kind_of_values *kind, const sample *s) {
+    static const uint64_t secret[2] = {7, 8};
+    hashed *list = allocate((kind->count + 1) * sizeof *list);
+    for (size_t i = 0; i < kind->count; i++) {
+        const sampled *k = &s->all[kind->all[i]];
+        list[i] = (hashed){siphash13(k->value, k->value_len, secret), kind->all[i]};
     }
-    if (kind->count == 0 || taken == 0) return;
+    qsort(list, kind->count, sizeof *list, by_hash);
+    return list;
+}
+
+/* Marks a part of the values, about so many bytes, evenly over their hashes: of equal values the
+ * same part, which leaves less to chance. */
+static double mark_learned(const kind_of_values *kind, const sample *s, double bytes,
+                           bool *learned) {
+    hashed *list = sorted_by_hash(kind, s);
+    double taken = 0, wanted = 0, part = bytes / kind->sample_bytes;
+    for (size_t i = 0; i < kind->count; i++) {
+        size_t len = looked_at(&s->all[list[i].at]);
+        wanted += part * (double)len;
+        if (taken >= wanted) continue;
+        learned[list[i].at] = true;
+        taken += (double)len;
+    }
+    free(list);
+    return taken;
+}
+
+/* What was learned from comes first, both parts as the sample has them. */
+static void put_learned_first(kind_of_values *kind, const bool *learned) {
+    size_t *others = allocate((kind->count + 1) * sizeof *others), left = 0;
+    for (size_t i = 0; i < kind->count; i++)
+        if (learned[kind->all[i]])
+            kind->all[kind->learned++] = kind->all[i];
+        else
+            others[left++] = kind->all[i];
+    memcpy(kind->all + kind->learned, others, left * sizeof *others);
+    free(others);
+}
+
+/* Chooses what of a kind is learned from. */
+static void divide(kind_of_values *kind, const sample *s, bool *learned) {
+    if (kind->sample_bytes == 0) return;
+    double by_server = smaller(kind->store_bytes, CODEC_SAMPLE_VALUES);
+    double most = (s->whole ? 1 : LEARNED_MAX) * kind->sample_bytes;
+    double taken = mark_learned(kind, s, smaller(by_server, most), learned);
+    put_learned_first(kind, learned);
     kind->completeness = smaller(taken / by_server, 1);
     kind->known = 0.5 + (by_server / kind->store_bytes - 0.5) * kind->completeness;
     if (kind->learned == kind->count) kind->known = 1;
 }
+
+/* ---- what is stored -------------------------------------------------------------------------- */
 
 /* How many of a kind can be stored if so many of it are wanted of what is known and what is not. */
 static double possible(double wanted, size_t there) {

@@ -168,9 +168,14 @@ static void measure_long(imitation *im, size_t i, double page_byte) {
     const sampled *k = &im->s->all[i];
     stored *figures = &im->figures->all[i];
     codec_value encoded;
+    size_t len;
     double began = now_us(), all = (double)k->value_len / k->fetched;
     check(codecs_encode(&im->shared.codecs, &im->shared.work, k->value, k->fetched, &encoded));
-    figures->encode_us = (float)((now_us() - began) * all);
+    double between = now_us();
+    check(codec_decode_value(codecs_current(&im->shared.codecs), &im->shared.work, encoded.bytes,
+                             encoded.len, &len) != NULL);
+    figures->encode_us = (float)((between - began) * all);
+    figures->decode_us = (float)((now_us() - between) * all);
     figures->encoded = (float)((double)encoded.len * all);
     large head = {.key_len = k->key_len, .value_len = 0};
     double bytes = (double)large_bytes(&head) + figures->encoded;

@@ -63,28 +63,16 @@ static void print_rows(const estimate *e) {
     print_row(&total, names, types);
 }
 
-/* Digits enough for small servers. */
-static void gigabytes(double bytes) {
-    printf(bytes < 1e9 ? "%.3g GB" : "%.1f GB", bytes / 1e9);
-}
-
 static void print_total(const report *r) {
     const row *total = &r->e->total;
-    printf("\nckv would save ");
-    gigabytes(row_saved(total) > 0 ? row_saved(total) : 0);
-    printf(" of ");
-    gigabytes(total->now);
-    printf(": ");
-    gigabytes(total->with_ckv);
-    printf(" would be left (");
-    gigabytes(r->e->low);
-    printf(" to ");
-    gigabytes(r->e->high);
-    printf(", 95%% sure).\n");
-    if (total->staying_bytes > 0) {
-        gigabytes(total->staying_bytes);
-        printf(" of that stay as they are: no strings, or none that would gain.\n");
-    }
+    double saved = row_saved(total) > 0 ? row_saved(total) : 0;
+    char of[REPORT_TEXT], text[REPORT_TEXT], low[REPORT_TEXT], high[REPORT_TEXT];
+    printf("\nckv would save %s of %s: ", report_bytes(saved, text), report_bytes(total->now, of));
+    printf("%s would be left (%s to %s, 95%% sure).\n", report_bytes(total->with_ckv, text),
+           report_bytes(r->e->low, low), report_bytes(r->e->high, high));
+    if (total->staying_bytes > 0)
+        printf("%s of that stay as they are: no strings, or none that would gain.\n",
+               report_bytes(total->staying_bytes, text));
 }
 
 void report_table(const report *r) {

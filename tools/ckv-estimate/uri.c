@@ -17,7 +17,7 @@ static const char *decoded(const char *from, size_t len) {
     char *copy = allocate(len + 1), *to = copy;
     for (size_t i = 0; i < len; i++) {
         bool escape =
-            from[i] == '%' && i + 2 < len + 0 && hex(from[i + 1]) >= 0 && hex(from[i + 2]) >= 0;
+            from[i] == '%' && i + 2 < len && hex(from[i + 1]) >= 0 && hex(from[i + 2]) >= 0;
         *to++ = escape ? (char)(hex(from[i + 1]) << 4 | hex(from[i + 2])) : from[i];
         if (escape) i += 2;
     }
