@@ -8,6 +8,7 @@
 #include "counted.h"
 #include "map/defaults.h"
 #include "map/map.h"
+#include "progress.h"
 #include "stems.h"
 
 #include <stdlib.h>
@@ -68,6 +69,7 @@ void learn(const sample *s, const selection *chosen, const entries *stored, code
     double raw = raw_bytes(s);
     *first = *second = NULL;
     if (raw < DEFAULT_TRAIN_AFTER) return;
+    progress_show("learning from it", 0);
     phrase_sample *values = allocate((s->count + 1) * sizeof *values);
     phrase_sample *keys = allocate((stored->count + 1) * sizeof *keys);
     codec_samples samples = {.values = values, .keys = keys};

@@ -21,8 +21,9 @@ void progress_show(const char *what, double done) {
     double now = now_seconds();
     if (bar.began == 0 || done < bar.done) bar.began = now, bar.drawn = 0;
     bar.done = done;
-    if (!isatty(STDERR_FILENO) || now - bar.drawn < EVERY_S) return;
+    if (now - bar.drawn < EVERY_S) return;
     bar.drawn = now;
+    if (!isatty(STDERR_FILENO)) return;
     int filled = (int)(WIDTH * done);
     fprintf(stderr, "\r\033[K%-24s [%.*s%.*s] %3d%%", what, filled,
             "##############################", WIDTH - filled, "..............................",

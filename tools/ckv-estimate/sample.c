@@ -134,7 +134,8 @@ static void read_value(drawing *d, sampled *k) {
     redisReply *value = connection_reply(d->c);
     bool there = answered("GETRANGE", value);
     long long len = is_long(k) ? read_number(d, "STRLEN") : 0;
-    if (there && len >= 0) {
+    bool changed = value->len < FETCH_MAX && len > (long long)value->len;
+    if (there && len >= 0 && !changed) {
         k->fetched = (uint32_t)value->len;
         k->value_len = (uint64_t)len > value->len ? (uint64_t)len : value->len;
         k->value = allocate(value->len + 1);

@@ -65,13 +65,12 @@ static hashed *sorted_by_hash(const kind_of_values *kind, const sample *s) {
 static double mark_learned(const kind_of_values *kind, const sample *s, double bytes,
                            bool *learned) {
     hashed *list = sorted_by_hash(kind, s);
-    double taken = 0, wanted = 0, part = bytes / kind->sample_bytes;
+    double taken = 0, marked = 0, part = bytes / kind->sample_bytes;
     for (size_t i = 0; i < kind->count; i++) {
-        size_t len = looked_at(&s->all[list[i].at]);
-        wanted += part * (double)len;
-        if (taken >= wanted) continue;
+        if (marked >= part * (double)(i + 1)) continue;
         learned[list[i].at] = true;
-        taken += (double)len;
+        marked++;
+        taken += (double)looked_at(&s->all[list[i].at]);
     }
     free(list);
     return taken;

@@ -3,12 +3,12 @@
 
 #include "common/common.h"
 #include "counted.h"
+#include "entries.h"
 #include "learn.h"
 #include "map/defaults.h"
 #include "map/map.h"
 #include "map/map_reencode.h"
 #include "progress.h"
-#include "entries.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,9 +38,7 @@ typedef struct imitation {
 static const uint64_t secret[2] = {1, 2};
 
 static double now_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+    return now_seconds() * 1e6;
 }
 
 static void check(bool done) {
@@ -49,8 +47,8 @@ static void check(bool done) {
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-static map *map_of(imitation *im, const entry *r) {
-    map **at = &im->maps[r->place % im->count];
+static map *map_of(imitation *im, const entry *e) {
+    map **at = &im->maps[e->place % im->count];
     if (!*at) check((*at = map_new(&im->shared, secret)) != NULL);
     return *at;
 }
@@ -115,10 +113,10 @@ static void write_anew(imitation *im) {
 
 /* ---- what it takes --------------------------------------------------------------------------- */
 
-static bool find(imitation *im, const entry *r, map_pos *pos) {
+static bool find(imitation *im, const entry *e, map_pos *pos) {
     map_key k;
-    map *m = map_of(im, r);
-    map_key_init(m, &k, r->key, r->len);
+    map *m = map_of(im, e);
+    map_key_init(m, &k, e->key, e->len);
     return map_find(m, &k, pos);
 }
 
@@ -150,14 +148,14 @@ static void measure_records(imitation *im, double page_byte) {
     const entries *all = &im->entries;
     for (size_t i = 0; i < all->count; i++) {
         map_pos pos;
-        const entry *r = &all->all[i];
-        if (!find(im, r, &pos)) continue;
+        const entry *e = &all->all[i];
+        if (!find(im, e, &pos)) continue;
         double bytes = bytes_in_page(&pos) * page_byte + bytes_outside(&pos);
         size_t len;
         double began = now_us();
-        check(map_value(map_of(im, r), &pos, &len) != NULL);
-        im->figures->all[r->sampled].decode_us = (float)(now_us() - began);
-        im->figures->all[r->sampled].bytes = (float)bytes;
+        check(map_value(map_of(im, e), &pos, &len) != NULL);
+        im->figures->all[e->sampled].decode_us = (float)(now_us() - began);
+        im->figures->all[e->sampled].bytes = (float)bytes;
         progress_show("storing it", 0.9 + 0.1 * (double)i / (double)all->count);
     }
 }
