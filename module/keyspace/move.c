@@ -3,6 +3,7 @@
 
 #include "keyspace/map_home.h"
 #include "keyspace/places.h"
+#include "keyspace/tryagain.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -74,6 +75,15 @@ bool move_out(RedisModuleCtx *ctx, RedisModuleString *name) {
     return true;
 }
 
+/* The map that a key's record is to be in; NULL: there can be none. One that is on its way from or
+ * to another node must not find another in its place. */
+static keyed_map *map_for(RedisModuleCtx *ctx, const char *key, size_t len) {
+    int db = RedisModule_GetSelectedDb(ctx);
+    uint32_t place = places_of_key((const uint8_t *)key, len);
+    if (!maps_at(db, place) && tryagain_ask(ctx, db, place) == TRYAGAIN_YES) return NULL;
+    return map_home_make(ctx, db, place);
+}
+
 bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
     bool done = false;
@@ -83,9 +93,7 @@ bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
         const char *value = RedisModule_StringDMA(key, &len, REDISMODULE_READ);
         mstime_t at_ms = RedisModule_GetAbsExpire(key);
         bool kept = at_ms == REDISMODULE_NO_EXPIRE || at_ms - clock_now_ms() < EXPIRY_TTL_MAX_MS;
-        keyed_map *to = kept ? map_home_make(ctx, RedisModule_GetSelectedDb(ctx),
-                                             places_of_key((const uint8_t *)bytes, key_len))
-                             : NULL;
+        keyed_map *to = kept ? map_for(ctx, bytes, key_len) : NULL;
         done =
             to && map_store(to->m, (const uint8_t *)bytes, key_len, (const uint8_t *)value, len,
                             at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());

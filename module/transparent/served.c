@@ -160,6 +160,13 @@ int served_register(RedisModuleCtx *ctx) {
         .summary = "Makes a record a string of the server's own.",
         .complexity = "O(N) where N is the length of the value",
     };
+    static const command_entry unasked = {
+        .name = SERVE_MOVE_OUT_UNASKED,
+        .function = serve_move_out_unasked,
+        .flags = "write no-monitor no-slowlog",
+        .categories = "admin dangerous",
+        .keys = KEYS_NONE,
+    };
     static const command_entry plain = {
         .name = "cplain",
         .function = serve_plain,
@@ -170,7 +177,9 @@ int served_register(RedisModuleCtx *ctx) {
         .summary = "Runs a command of an append-only file on strings of the server's own.",
         .complexity = "O(N) where N is the number of its keys, and that of the command",
     };
-    if (register_command(ctx, &move_out) != REDISMODULE_OK) return REDISMODULE_ERR;
+    if (register_command(ctx, &move_out) != REDISMODULE_OK ||
+        register_command(ctx, &unasked) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
     return register_command(ctx, &plain);
 }
 
