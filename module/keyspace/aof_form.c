@@ -23,7 +23,7 @@ bool aof_form_file_had_records(void) {
     return aof.file_had_records;
 }
 
-void aof_form_records_loaded(void) {
+void aof_form_has_records(void) {
     aof.with_records = true;
 }
 

@@ -23,10 +23,12 @@
 /* A child has been born, or is gone. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born);
 
-/* A file is about to be loaded; a map has come with it; it is loaded, and there are records. */
+/* A file is about to be loaded; a map has come with it. */
 void aof_form_loading(void);
 void aof_form_map_loaded(void);
-void aof_form_records_loaded(void);
+
+/* There are records that an AOF may know as such: the file is loaded, or prefixes have changed. */
+void aof_form_has_records(void);
 
 /* Whether the file that is being loaded, or was last, has brought records. */
 bool aof_form_file_had_records(void);

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "server/child.h"
+#include "server/machine.h"
 
 #include <float.h>
 #include <math.h>
@@ -63,6 +64,13 @@ double maxmemory_excess(double free_share, size_t reserved) {
     double server = (double)settings.wanted_limit, own = maxmemory_own_excess(free_share, reserved);
     if (server == 0) return own;
     return fmax(own, excess_of(server_used(), server, free_share, reserved));
+}
+
+int64_t maxmemory_room(void) {
+    double limit = (double)settings.wanted_limit;
+    if (limit == 0) return machine_spare_bytes();
+    double kept_free = fmin(0.01 * limit + FREE_ALWAYS, FREE_MOST);
+    return (int64_t)(limit - 2 * kept_free - server_used());
 }
 
 /* ---- a limit that is lowered ----------------------------------------------------------------- */

@@ -25,8 +25,27 @@ uint64_t native_count(RedisModuleCtx *ctx) {
     return keys > maps ? keys - maps : 0;
 }
 
+/* What an allocator makes of so many bytes: four sizes to each doubling. */
+static size_t allocated(size_t n) {
+    size_t step = 16;
+    while (step * 8 < n) step *= 2;
+    return (n + step - 1) / step * step;
+}
+
+/* An entry of the table of keys and one of expiry times, the object, and what stands before and
+ * behind a text. A short value lies in its object. */
+#define ENTRY_BYTES  34
+#define OBJECT_BYTES 16
+#define TEXT_BYTES   4
+#define INSIDE_MAX   44
+
+size_t native_string_bytes(size_t key_len, size_t len, bool expires) {
+    size_t value = len <= INSIDE_MAX ? allocated(OBJECT_BYTES + len + TEXT_BYTES)
+                                     : OBJECT_BYTES + allocated(len + TEXT_BYTES);
+    return ENTRY_BYTES * (expires ? 2 : 1) + allocated(key_len + TEXT_BYTES) + value;
+}
+
 static bool has_prefix(const char *name) {
-    /* Between commands there is none. */
     return name && (!strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
                     !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX)));
 }
@@ -75,7 +94,8 @@ static bool is_long(RedisModuleCallReply *reply) {
 }
 
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_holds(key)) move_in(ctx, key);
+    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_unseen() && !queued_holds(key))
+        move_in(ctx, key);
 }
 
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -90,7 +110,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (move_out(ctx, argv[1])) replicate_move_out(ctx, argv[1]);
+    if (move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE) replicate_move_out(ctx, argv[1]);
     return native_reply(
         ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }

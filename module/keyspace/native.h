@@ -17,6 +17,9 @@ bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key);
 /* Keys of the selected database that are not ckv's. */
 uint64_t native_count(RedisModuleCtx *ctx);
 
+/* About what the server takes for a string: the most by which a record may be smaller. */
+size_t native_string_bytes(size_t key_len, size_t len, bool expires);
+
 /* Longer values that are changed in part are left to the server: ckv would encode all of them anew
  * for each change. */
 #define NATIVE_CHANGED_IN_PART 4096

@@ -2,6 +2,7 @@
 #include "keyspace/replicate.h"
 
 #include "keyspace/aof_form.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/feed.h"
 
@@ -125,5 +126,24 @@ void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key) {
 }
 
 void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (aof_form_own(ctx)) RedisModule_Replicate(ctx, "CMOVEOUT", "Rs", key);
+    if (!is_plain(key))
+        RedisModule_Replicate(ctx, "CMOVEOUT", "s", key);
+    else if (aof_form_own(ctx))
+        RedisModule_Replicate(ctx, "CMOVEOUT", "Rs", key);
+}
+
+static bool slots_move(void) {
+    return places_layout() == PLACES_SLOTS;
+}
+
+void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
+    replicate_move_out(ctx, key);
+    if (is_plain(key) && slots_move()) RedisModule_Replicate(ctx, "CMOVEOUT", "As", key);
+}
+
+void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (!is_plain(key))
+        RedisModule_Replicate(ctx, "CMOVEIN", "s", key);
+    else if (slots_move())
+        RedisModule_Replicate(ctx, "CMOVEIN", "Asc", key, "SERVED");
 }

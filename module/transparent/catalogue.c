@@ -2,6 +2,7 @@
 #include "transparent/catalogue.h"
 
 #include "commands/command_table.h"
+#include "transparent/served.h"
 
 #include <string.h>
 
@@ -53,15 +54,31 @@ static long long number(RedisModuleCallReply *command, size_t i) {
     return RedisModule_CallReplyInteger(RedisModule_CallReplyArrayElement(command, i));
 }
 
-static bool has_flag(RedisModuleCallReply *command, const char *flag) {
-    RedisModuleCallReply *flags = RedisModule_CallReplyArrayElement(command, 2);
-    for (size_t i = 0; i < RedisModule_CallReplyLength(flags); i++) {
+static bool has_word(RedisModuleCallReply *command, size_t element, const char *word) {
+    RedisModuleCallReply *words = RedisModule_CallReplyArrayElement(command, element);
+    for (size_t i = 0; words && i < RedisModule_CallReplyLength(words); i++) {
         size_t len;
         const char *text =
-            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(flags, i), &len);
-        if (text && len == strlen(flag) && !memcmp(text, flag, len)) return true;
+            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(words, i), &len);
+        if (text && len == strlen(word) && !memcmp(text, word, len)) return true;
     }
     return false;
+}
+
+static bool has_flag(RedisModuleCallReply *command, const char *flag) {
+    return has_word(command, 2, flag);
+}
+
+static bool has_category(RedisModuleCallReply *command, const char *category) {
+    return has_word(command, 6, category);
+}
+
+/* Bits and HyperLogLogs are strings that only the server reads; COPY, RESTORE and others make
+ * strings of its own. */
+static bool leaves_strings(RedisModuleCallReply *command) {
+    if (has_category(command, "@bitmap") || has_category(command, "@hyperloglog")) return true;
+    return has_flag(command, "write") &&
+           (has_category(command, "@string") || has_category(command, "@keyspace"));
 }
 
 /* Whether a subcommand has keys. */
@@ -110,7 +127,7 @@ static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_ent
 static bool is_ours(const char *name) {
     for (const command_entry *e = command_table; e->name; e++)
         if (!strcmp(e->name, name)) return true;
-    return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
+    return served_is_own(name) || !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
            !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
 }
 
@@ -128,6 +145,7 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
     e.served = served(e.name);
     e.kind = (uint8_t)kind_of(command, &e);
     if (e.kind == COMMAND_KEYLESS) return;
+    e.leaves_strings = leaves_strings(command);
     catalogue_entry *cell = cell_of(e.name, len);
     count += !*cell->name;
     *cell = e;
