@@ -1,6 +1,7 @@
 /* mover.c: strings move to where they belong. See mover.h. */
 #include "background/mover.h"
 
+#include "background/evict.h"
 #include "background/walk.h"
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
@@ -29,8 +30,9 @@
 #define SETTLE_US   1000000    /* after a pause, until all that it held back has run */
 #define AGAIN_US    60000000   /* until what could not move out is tried again */
 #define LOST_US     3600000000 /* between walks because of names that were forgotten */
-#define FREE_SHARE  0.01       /* of ckv.maxmemory, below which nothing more moves in */
-#define RESUME_ROOM (1 << 20)  /* bytes */
+#define FREE_SHARE  0.02       /* of ckv.maxmemory: with less, nothing more moves in */
+#define STOP_ROOM   (64 << 10) /* bytes: with less, nothing more moves out, */
+#define RESUME_ROOM (1 << 20)  /* and goes on with so much */
 
 /* What goes one way. */
 typedef struct job {
@@ -40,9 +42,9 @@ typedef struct job {
     walk walk;
     uint64_t moved, left, began_us, ended_us;
     int64_t saved_bytes;
-    uint64_t changes;  /* of prefixes that it knows of */
-    uint64_t arrivals; /* of maps, when it began */
-    char *prefix;      /* of CKV MOVE; NULL: none */
+    uint64_t changes;           /* of prefixes that it knows of */
+    uint64_t arrivals, evicted; /* maps and records by then */
+    char *prefix;               /* of CKV MOVE; NULL: none */
 } job;
 
 static struct {
@@ -52,6 +54,7 @@ static struct {
     double allowance_us; /* to be spent in slices */
 } mover;
 
+static const prefix_state moves[] = {[MOVER_IN] = PREFIX_SERVING, [MOVER_OUT] = PREFIX_LEAVING};
 static const char *const way_names[] = {"into ckv", "out of ckv"};
 
 /* ---- what belongs where ---------------------------------------------------------------------- */
@@ -95,8 +98,8 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t
 }
 
 static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name) {
-    int64_t room = maxmemory_room();
-    move_result result = move_out(ctx, name, room > 0 ? (size_t)room / 2 : 0);
+    int64_t most = maxmemory_room() / 2;
+    move_result result = move_out(ctx, name, most > 0 ? (size_t)most : 0);
     if (result == MOVE_DONE) replicate_moved_out(ctx, name);
     return result;
 }
@@ -126,6 +129,63 @@ static bool take_back(RedisModuleCtx *ctx) {
     return true;
 }
 
+/* ---- what keeps strings where they are ------------------------------------------------------- */
+
+/* Of keys that a client's own replica holds nobody could tell whose they are; a replica in a
+ * cluster is told by its primary. */
+static bool follows_only(int flags) {
+    bool replica = flags & REDISMODULE_CTX_FLAGS_SLAVE;
+    return replica &&
+           (flags & REDISMODULE_CTX_FLAGS_CLUSTER || !(flags & REDISMODULE_CTX_FLAGS_READONLY));
+}
+
+static const char *kept_by(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    uint64_t now_us = clock_monotonic_us();
+    if (RedisModule_AvoidReplicaTraffic()) mover.paused_us = now_us;
+    if (flags & (REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING))
+        return "a file that is loaded";
+    if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";
+    if (child_at_work()) return "a child that saves";
+    return follows_only(flags) ? "the primary" : NULL;
+}
+
+/* Whether records fill ckv.maxmemory, so that for others that come some would go. What is learned
+ * takes its part of it in time: once something had to go, a quarter is kept free. */
+static bool is_own_limit_near(void) {
+    bool evicted = ckv.stats.evicted != mover.jobs[MOVER_IN].evicted;
+    size_t reserved = evict_reservation() + (evicted ? (size_t)ckv.config.maxmemory / 4 : 0);
+    return maxmemory_own_excess(FREE_SHARE, reserved) > 0;
+}
+
+/* The same of one way. */
+static const char *way_kept_by(mover_way way) {
+    const job *j = &mover.jobs[way];
+    if (way == MOVER_OUT)
+        return maxmemory_room() < (j->waits_for ? RESUME_ROOM : STOP_ROOM) ? "maxmemory" : NULL;
+    if (queued_unseen()) return "a transaction from before";
+    return is_own_limit_near() ? "ckv.maxmemory" : NULL;
+}
+
+static void note_wait(mover_way way, const char *why) {
+    job *j = &mover.jobs[way];
+    if (why && why != j->waits_for && strstr(why, "maxmemory"))
+        ckv_log("warning", "moving strings %s waits for memory (%s): %llu have moved",
+                way_names[way], why, (unsigned long long)j->moved);
+    j->waits_for = why;
+}
+
+/* Whether some walk can go on. */
+static bool note_waits(const char *kept) {
+    bool some = false;
+    for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
+        if (!mover.jobs[way].working) continue;
+        note_wait(way, kept ? kept : way_kept_by(way));
+        some |= !mover.jobs[way].waits_for;
+    }
+    return some;
+}
+
 /* ---- a walk ---------------------------------------------------------------------------------- */
 
 static void begin(RedisModuleCtx *ctx, mover_way way) {
@@ -139,6 +199,8 @@ static void begin(RedisModuleCtx *ctx, mover_way way) {
     j->saved_bytes = 0;
     j->began_us = clock_monotonic_us();
     j->arrivals = maps_arrivals();
+    j->evicted = ckv.stats.evicted;
+    j->changes = prefixes_changes(moves[way]);
     if (j->walk.keys > 0)
         ckv_log("notice", "moving strings %s: %llu keys to look at", way_names[way],
                 (unsigned long long)j->walk.keys);
@@ -166,77 +228,29 @@ static void end(mover_way way) {
         prefixes_forget_leaving();
 }
 
-/* Goes on until a time; false: there is nothing to do. */
-static bool go_on(RedisModuleCtx *ctx, mover_way way, uint64_t until_us) {
+/* Goes on until a time. */
+static void go_on(RedisModuleCtx *ctx, mover_way way, uint64_t until_us) {
     job *j = &mover.jobs[way];
     RedisModuleString *name;
-    if (!j->working || j->waits_for) return false;
-    while (j->working && clock_monotonic_us() < until_us) {
+    while (j->working && !j->waits_for && clock_monotonic_us() < until_us) {
         walk_answer answer = walk_step(&j->walk, ctx, &name);
-        if (answer == WALK_END) end(way);
-        if (answer == WALK_KEY) {
-            move_key(ctx, way, name);
-            RedisModule_FreeString(NULL, name);
+        if (answer == WALK_END) {
+            end(way);
+            return;
         }
+        if (answer == WALK_NO_KEY) continue;
+        move_key(ctx, way, name);
+        RedisModule_FreeString(NULL, name);
+        note_wait(way, way_kept_by(way));
     }
-    return true;
-}
-
-/* ---- what keeps strings where they are ------------------------------------------------------- */
-
-/* Of keys that a client's own replica holds nobody could tell whose they are; a replica in a
- * cluster is told by its primary. */
-static bool follows_only(int flags) {
-    bool replica = flags & REDISMODULE_CTX_FLAGS_SLAVE;
-    return replica &&
-           (flags & REDISMODULE_CTX_FLAGS_CLUSTER || !(flags & REDISMODULE_CTX_FLAGS_READONLY));
-}
-
-static const char *kept_by(RedisModuleCtx *ctx) {
-    int flags = RedisModule_GetContextFlags(ctx);
-    uint64_t now_us = clock_monotonic_us();
-    if (RedisModule_AvoidReplicaTraffic()) mover.paused_us = now_us;
-    if (flags & (REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING))
-        return "a file that is loaded";
-    if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";
-    if (child_at_work()) return "a child that saves";
-    return follows_only(flags) ? "the primary" : NULL;
-}
-
-static const char *in_kept_by(void) {
-    if (queued_unseen()) return "a transaction from before";
-    return maxmemory_own_excess(FREE_SHARE, 0) > 0 ? "ckv.maxmemory" : NULL;
-}
-
-static const char *out_kept_by(const job *j) {
-    return maxmemory_room() <= (j->waits_for ? RESUME_ROOM : 0) ? "maxmemory" : NULL;
-}
-
-static void note_wait(mover_way way, const char *why) {
-    job *j = &mover.jobs[way];
-    if (why && why != j->waits_for && strstr(why, "maxmemory"))
-        ckv_log("warning", "moving strings %s waits for memory (%s): %llu have moved",
-                way_names[way], why, (unsigned long long)j->moved);
-    j->waits_for = why;
-}
-
-/* Whether some walk can go on. */
-static bool note_waits(const char *kept) {
-    job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
-    if (in->working) note_wait(MOVER_IN, kept ? kept : in_kept_by());
-    if (out->working) note_wait(MOVER_OUT, kept ? kept : out_kept_by(out));
-    return (in->working && !in->waits_for) || (out->working && !out->waits_for);
 }
 
 /* ---- what there is to do --------------------------------------------------------------------- */
 
-/* Whether prefixes have come to be in a state since it was asked last. */
-static bool has_changed(mover_way way, prefix_state state) {
-    job *j = &mover.jobs[way];
-    uint64_t changes = prefixes_changes(state);
-    bool changed = changes != j->changes;
-    j->changes = changes;
-    return changed && prefixes_any_in(state);
+/* Whether a prefix has come to be in the state that makes its strings move, and no walk has begun
+ * since. */
+static bool has_changed(mover_way way) {
+    return prefixes_changes(moves[way]) != mover.jobs[way].changes && prefixes_any_in(moves[way]);
 }
 
 static bool is_again_due(mover_way way, uint64_t since_us) {
@@ -247,14 +261,13 @@ static bool is_again_due(mover_way way, uint64_t since_us) {
 static void look_for_work(RedisModuleCtx *ctx) {
     job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
     if (!maps_any()) prefixes_forget_leaving();
-    in->wanted |= has_changed(MOVER_IN, PREFIX_SERVING);
-    out->wanted |= has_changed(MOVER_OUT, PREFIX_LEAVING);
     if (prefixes_any_in(PREFIX_SERVING) && is_again_due(MOVER_IN, LOST_US))
         in->wanted |= aside_has_lost();
     if (prefixes_any_in(PREFIX_LEAVING) && is_again_due(MOVER_OUT, AGAIN_US)) out->wanted = true;
     for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
-        if (mover.jobs[way].prefix && role_follows(ctx)) forget_prefix(&mover.jobs[way]);
-        if (mover.jobs[way].wanted) begin(ctx, way);
+        job *j = &mover.jobs[way];
+        if (j->prefix && role_follows(ctx)) forget_prefix(j);
+        if (j->wanted || has_changed(way)) begin(ctx, way);
     }
 }
 
@@ -268,12 +281,12 @@ static void earn(uint64_t now_us, unsigned percent) {
     mover.last_us = now_us;
 }
 
-/* False: there is nothing to do. */
+/* False: there was nothing to take back. */
 static bool take_slice(RedisModuleCtx *ctx, uint64_t until_us) {
     bool some = false;
-    while (clock_monotonic_us() < until_us && !in_kept_by() && take_back(ctx)) some = true;
-    some |= go_on(ctx, MOVER_IN, until_us);
-    some |= go_on(ctx, MOVER_OUT, until_us);
+    while (clock_monotonic_us() < until_us && !way_kept_by(MOVER_IN) && take_back(ctx)) some = true;
+    go_on(ctx, MOVER_IN, until_us);
+    go_on(ctx, MOVER_OUT, until_us);
     return some;
 }
 
@@ -335,10 +348,10 @@ static double seconds_of(const job *j) {
 mover_progress mover_progress_of(mover_way way) {
     const job *j = &mover.jobs[way];
     mover_progress p = {
-        .state = j->waits_for && j->working ? "waiting"
-                 : j->working || j->wanted  ? "working"
-                 : j->began_us              ? "done"
-                                            : "none",
+        .state = j->waits_for && j->working                    ? "waiting"
+                 : j->working || j->wanted || has_changed(way) ? "working"
+                 : j->began_us                                 ? "done"
+                                                               : "none",
         .waits_for = j->working && j->waits_for ? j->waits_for : "",
         .prefix = j->prefix ? j->prefix : "",
         .keys = j->walk.keys,

@@ -9,6 +9,8 @@
 #include "server/clock.h"
 #include "server/quiet.h"
 
+#include <string.h>
+
 /* A record as the map sees it. */
 typedef struct found {
     keyed_map *in;
@@ -154,16 +156,22 @@ static bool is_smaller(const incoming *in, size_t encoded) {
     return !learned || encoded + RECORD_BYTES <= native - native / 10;
 }
 
+/* Only the server's own commands read one. */
+static bool is_hyperloglog(const incoming *in) {
+    return in->len >= 16 && !memcmp(in->value, "HYLL", 4);
+}
+
 static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
                         int64_t *saved) {
     incoming in;
     codec_value value;
     move_result result = open_native(ctx, name, &in);
-    if (result == MOVE_DONE && if_smaller && (RedisModule_ValueLength(in.handle) > CODEC_ZSTD_MAX))
-        result = MOVE_LEFT;
+    if (result == MOVE_DONE && if_smaller && RedisModule_ValueLength(in.handle) > CODEC_ZSTD_MAX)
+        result = MOVE_LEFT; /* nothing is gained */
     if (result == MOVE_DONE) {
         in.value = (const uint8_t *)RedisModule_StringDMA(in.handle, &in.len, REDISMODULE_READ);
-        if (!map_encode(&ckv.shared, in.value, in.len, &value) ||
+        if ((if_smaller && is_hyperloglog(&in)) ||
+            !map_encode(&ckv.shared, in.value, in.len, &value) ||
             (if_smaller && !is_smaller(&in, value.len)))
             result = MOVE_LEFT;
     }

@@ -6,12 +6,14 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
+#include "server/reply.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RECORDS (1ULL << 50) /* in a cursor */
+#define FIRST   (1ULL << 51)
 /* Keys that are drawn before it is said that there are only maps. */
 #define TRIES 100
 
@@ -69,25 +71,33 @@ static uint64_t cursor_of(RedisModuleCallReply *scanned) {
     return strtoull(text, NULL, 10);
 }
 
-/* What one call tells: of the server's keys, of records, or of the last of those and the first of
- * these. NULL: nothing. */
+/* What one call tells: of one kind of keys, or of the last of a kind and the first of the next.
+ * NULL: nothing. */
 typedef struct scanned {
-    RedisModuleCallReply *own, *records;
+    RedisModuleCallReply *first, *own, *last;
 } scanned;
 
+/* Of the kind that it has come to. */
+static uint64_t next_cursor(const scanned *s) {
+    uint64_t cursor = cursor_of(s->last ? s->last : s->own ? s->own : s->first);
+    if (cursor == 0 || (s->own && !s->last)) return cursor;
+    return cursor | RECORDS | (s->last ? 0 : FIRST);
+}
+
+static long reply_keys(RedisModuleCtx *ctx, RedisModuleCallReply *scanned,
+                       bool (*wanted)(RedisModuleCtx *, RedisModuleString *)) {
+    return scanned ? reply_wanted(ctx, RedisModule_CallReplyArrayElement(scanned, 1), wanted) : 0;
+}
+
 static int reply_scan(RedisModuleCtx *ctx, const scanned *s) {
-    uint64_t cursor = cursor_of(s->records ? s->records : s->own);
-    if (s->records && cursor != 0) cursor |= RECORDS;
     RedisModule_ReplyWithArray(ctx, 2);
-    RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
+    RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, next_cursor(s));
     RedisModule_ReplyWithString(ctx, text);
     RedisModule_FreeString(ctx, text);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
-    long replied = 0;
-    if (s->own)
-        replied += reply_wanted(ctx, RedisModule_CallReplyArrayElement(s->own, 1), is_users);
-    if (s->records)
-        replied += reply_wanted(ctx, RedisModule_CallReplyArrayElement(s->records, 1), is_served);
+    long replied = reply_keys(ctx, s->first, is_served);
+    replied += reply_keys(ctx, s->own, is_users);
+    replied += reply_keys(ctx, s->last, is_served);
     RedisModule_ReplySetArrayLength(ctx, replied);
     return REDISMODULE_OK;
 }
@@ -100,21 +110,38 @@ static RedisModuleCallReply *scan_records(RedisModuleCtx *ctx, uint64_t cursor,
     return reply;
 }
 
-int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+static void free_scanned(scanned *s) {
+    if (s->first) RedisModule_FreeCallReply(s->first);
+    if (s->own) RedisModule_FreeCallReply(s->own);
+    if (s->last) RedisModule_FreeCallReply(s->last);
+}
+
+/* Goes on from a cursor; returns the kind of keys that it begins with. */
+static RedisModuleCallReply *scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                                  scanned *s) {
     const char *given = RedisModule_StringPtrLen(argv[1], NULL);
-    uint64_t cursor = strtoull(given, NULL, 10);
-    bool records = *given >= '0' && *given <= '9' && cursor >= RECORDS && cursor < 2 * RECORDS;
-    scanned s = {NULL, NULL};
-    if (records)
-        s.records = scan_records(ctx, cursor - RECORDS, argv, argc);
+    uint64_t cursor = strtoull(given, NULL, 10), at = cursor & (RECORDS - 1);
+    bool ours = *given >= '0' && *given <= '9' && cursor & RECORDS && cursor < 2 * FIRST;
+    if (ours && !(cursor & FIRST)) return s->last = scan_records(ctx, at, argv, argc);
+    if (ours || (arg_is(argv[1], "0") && prefixes_any_in(PREFIX_LEAVING)))
+        s->first = scan_records(ctx, at, argv, argc);
     else
-        s.own = list(ctx, "SCAN", argv[1], argv + 2, (size_t)argc - 2);
-    RedisModuleCallReply *first = records ? s.records : s.own;
-    if (!is_array(first)) return native_reply(ctx, first);
-    if (s.own && cursor_of(s.own) == 0) s.records = scan_records(ctx, 0, argv, argc);
+        s->own = list(ctx, "SCAN", argv[1], argv + 2, (size_t)argc - 2);
+    return s->first ? s->first : s->own;
+}
+
+int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    scanned s = {NULL, NULL, NULL};
+    RedisModuleCallReply *begun = scan(ctx, argv, argc, &s);
+    if (!is_array(begun)) return native_reply(ctx, begun);
+    if (s.first && cursor_of(s.first) == 0) {
+        RedisModuleString *start = RedisModule_CreateString(ctx, "0", 1);
+        s.own = list(ctx, "SCAN", start, argv + 2, (size_t)argc - 2);
+        RedisModule_FreeString(ctx, start);
+    }
+    if (s.own && cursor_of(s.own) == 0) s.last = scan_records(ctx, 0, argv, argc);
     reply_scan(ctx, &s);
-    if (s.own) RedisModule_FreeCallReply(s.own);
-    if (s.records) RedisModule_FreeCallReply(s.records);
+    free_scanned(&s);
     return REDISMODULE_OK;
 }
 

@@ -6,10 +6,13 @@
  * A cursor of SCAN is the server's own until that is through, then that of CSCAN with a bit set
  * which the server's cursors leave free and which every client's numbers can hold:
  *
- *      52   50 49          32 31        0
+ *      51  50 49          32 31        0
  *      +-----+--------------+-----------+
- *      | 1   | place        | position  |    see commands/cmd_scan.c
+ *      | f 1 | place        | position  |    see commands/cmd_scan.c
  *      +-----+--------------+-----------+
+ *
+ * So a string that moves into ckv meanwhile is met in one place or the other. Where strings move
+ * out, of prefixes that are leaving, the records come first as well (f: they do now).
  */
 #ifndef CKV_SERVE_LISTS_H
 #define CKV_SERVE_LISTS_H
