@@ -206,10 +206,6 @@ void evict_reserve(size_t bytes) {
     if (bytes == 0) evict.reservation_kept = false;
 }
 
-size_t evict_reservation(void) {
-    return evict.reserved;
-}
-
 bool evict_reserved(void) {
     bool free = maxmemory_excess(FREE_AT_ONCE, evict.reserved) <= 0;
     if (!maxmemory_now()->limited || free || !may_evict(ckv.ctx)) evict.reservation_kept = true;

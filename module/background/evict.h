@@ -37,7 +37,6 @@ uint64_t evict_now(RedisModuleCtx *ctx);
 /* Somebody is about to take so many bytes, and must find them free: room is made for them slowly.
  * 0: no longer. */
 void evict_reserve(size_t bytes);
-size_t evict_reservation(void);
 /* Whether they are free, or never will be; from then on they are kept so. */
 bool evict_reserved(void);
 

@@ -1,7 +1,6 @@
 /* mover.c: strings move to where they belong. See mover.h. */
 #include "background/mover.h"
 
-#include "background/evict.h"
 #include "background/walk.h"
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
@@ -42,9 +41,9 @@ typedef struct job {
     walk walk;
     uint64_t moved, left, began_us, ended_us;
     int64_t saved_bytes;
-    uint64_t changes;           /* of prefixes that it knows of */
-    uint64_t arrivals, evicted; /* maps and records by then */
-    char *prefix;               /* of CKV MOVE; NULL: none */
+    uint64_t changes;  /* of prefixes that it knows of */
+    uint64_t arrivals; /* of maps, when it began */
+    char *prefix;      /* of CKV MOVE; NULL: none */
 } job;
 
 static struct {
@@ -150,12 +149,11 @@ static const char *kept_by(RedisModuleCtx *ctx) {
     return follows_only(flags) ? "the primary" : NULL;
 }
 
-/* Whether records fill ckv.maxmemory, so that for others that come some would go. What is learned
- * takes its part of it in time: once something had to go, a quarter is kept free. */
+/* Whether records fill ckv.maxmemory so far that for others some would have to go. What is learned
+ * takes its part of it in time. */
 static bool is_own_limit_near(void) {
-    bool evicted = ckv.stats.evicted != mover.jobs[MOVER_IN].evicted;
-    size_t reserved = evict_reservation() + (evicted ? (size_t)ckv.config.maxmemory / 4 : 0);
-    return maxmemory_own_excess(FREE_SHARE, reserved) > 0;
+    long long quarter = ckv.config.maxmemory / 4, learned = 2 * ckv.config.dictionary_size;
+    return maxmemory_own_excess(FREE_SHARE, (size_t)(quarter < learned ? quarter : learned)) > 0;
 }
 
 /* The same of one way. */
@@ -199,7 +197,6 @@ static void begin(RedisModuleCtx *ctx, mover_way way) {
     j->saved_bytes = 0;
     j->began_us = clock_monotonic_us();
     j->arrivals = maps_arrivals();
-    j->evicted = ckv.stats.evicted;
     j->changes = prefixes_changes(moves[way]);
     if (j->walk.keys > 0)
         ckv_log("notice", "moving strings %s: %llu keys to look at", way_names[way],

@@ -14,6 +14,10 @@
 #define FREE_MOST   (64.0 * (1 << 20))
 #define FREE_ALWAYS (1.0 * (1 << 10))
 
+/* The same for strings that move out: twice what evictions keep free, so much at least. */
+#define FREE_SHARE       0.01
+#define FREE_FOR_STRINGS (1.0 * (1 << 20))
+
 #define LEARNED_SHARE(n) ((n) / 2)
 
 static maxmemory_settings settings;
@@ -69,8 +73,8 @@ double maxmemory_excess(double free_share, size_t reserved) {
 int64_t maxmemory_room(void) {
     double limit = (double)settings.wanted_limit;
     if (limit == 0) return machine_spare_bytes();
-    double kept_free = fmin(0.01 * limit + FREE_ALWAYS, FREE_MOST);
-    return (int64_t)(limit - 2 * kept_free - server_used());
+    double kept_free = fmax(2 * fmin(FREE_SHARE * limit, FREE_MOST), FREE_FOR_STRINGS);
+    return (int64_t)(limit - kept_free - server_used());
 }
 
 /* ---- a limit that is lowered ----------------------------------------------------------------- */

@@ -34,8 +34,8 @@ double maxmemory_own_excess(double free_share, size_t reserved);
 /* The same of the server's limit as it is now. */
 double maxmemory_server_excess(double free_share, size_t reserved);
 
-/* Bytes that strings may still take, so that nothing has to go for them: less than the server's
- * limit by twice of what is kept free; where it has none, the machine's memory is the limit. */
+/* Bytes that strings may still take before anything would have to go for them. Where the server has
+ * no limit, the machine's memory is. */
 int64_t maxmemory_room(void);
 
 /* When the user lowers the server's limit, the server would at once evict what is too much, map by

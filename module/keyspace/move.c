@@ -137,23 +137,23 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
         map_home_drop_if_empty(ctx, to);
         return MOVE_LEFT;
     }
-    bool expires = in->at_ms != EXPIRY_NEVER;
-    if (expires) due_note(in->db, name, in->at_ms, in->now_ms);
-    *saved += (int64_t)native_string_bytes(in->key_len, in->len, expires);
+    if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
+    *saved += (int64_t)native_string_bytes(ctx, name, in->len);
     *saved -= (int64_t)(bytes_of(to->m) - before);
     RedisModule_DeleteKey(in->handle);
     ckv.stats.moved_in++;
     return MOVE_DONE;
 }
 
-/* What a record takes beside its value, and what must be gained: a tenth. Before anything has been
- * learned nobody knows what will be. */
+/* What a record and a native string take beside key and value, about. */
 #define RECORD_BYTES 16
+#define NATIVE_BYTES 64
 
+/* By a tenth at least. Before anything has been learned nobody knows what will be. */
 static bool is_smaller(const incoming *in, size_t encoded) {
-    size_t native = native_string_bytes(in->key_len, in->len, in->at_ms != EXPIRY_NEVER);
+    size_t native = in->key_len + in->len + NATIVE_BYTES;
     bool learned = codecs_current_id(&ckv.shared.codecs) != CODEC_RAW || in->len > CODEC_PHRASE_MAX;
-    return !learned || encoded + RECORD_BYTES <= native - native / 10;
+    return !learned || in->key_len + encoded + RECORD_BYTES <= native - native / 10;
 }
 
 /* Only the server's own commands read one. */

@@ -25,24 +25,26 @@ uint64_t native_count(RedisModuleCtx *ctx) {
     return keys > maps ? keys - maps : 0;
 }
 
-/* What an allocator makes of so many bytes: four sizes to each doubling. */
-static size_t allocated(size_t n) {
-    size_t step = 16;
-    while (step * 8 < n) step *= 2;
-    return (n + step - 1) / step * step;
-}
+/* Bytes that a string takes in the table of keys, which MEMORY USAGE does not count. */
+#define TABLE_BYTES 12
+/* Every so many strings the server is asked. */
+#define ASKED_EVERY  32
+#define ASKED_WEIGHT 0.1
 
-/* An entry of the table of keys and one of expiry times, the object, and what stands before and
- * behind a text. A short value lies in its object. */
-#define ENTRY_BYTES  34
-#define OBJECT_BYTES 16
-#define TEXT_BYTES   4
-#define INSIDE_MAX   44
-
-size_t native_string_bytes(size_t key_len, size_t len, bool expires) {
-    size_t value = len <= INSIDE_MAX ? allocated(OBJECT_BYTES + len + TEXT_BYTES)
-                                     : OBJECT_BYTES + allocated(len + TEXT_BYTES);
-    return ENTRY_BYTES * (expires ? 2 : 1) + allocated(key_len + TEXT_BYTES) + value;
+size_t native_string_bytes(RedisModuleCtx *ctx, RedisModuleString *key, size_t len) {
+    static double more = 64; /* than key and value */
+    static unsigned count;
+    size_t key_len;
+    RedisModule_StringPtrLen(key, &key_len);
+    if (count++ % ASKED_EVERY == 0) {
+        RedisModuleCallReply *reply = RedisModule_Call(ctx, "MEMORY", "cs", "USAGE", key);
+        if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER) {
+            double bytes = (double)RedisModule_CallReplyInteger(reply) + TABLE_BYTES;
+            more += ASKED_WEIGHT * (bytes - (double)(key_len + len) - more);
+        }
+        if (reply) RedisModule_FreeCallReply(reply);
+    }
+    return key_len + len + (size_t)more;
 }
 
 static bool has_prefix(const char *name) {
@@ -94,8 +96,7 @@ static bool is_long(RedisModuleCallReply *reply) {
 }
 
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_unseen() && !queued_holds(key))
-        move_in(ctx, key);
+    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_holds(key)) move_in(ctx, key);
 }
 
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

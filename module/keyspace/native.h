@@ -17,8 +17,9 @@ bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key);
 /* Keys of the selected database that are not ckv's. */
 uint64_t native_count(RedisModuleCtx *ctx);
 
-/* About what the server takes for a string: the most by which a record may be smaller. */
-size_t native_string_bytes(size_t key_len, size_t len, bool expires);
+/* About what the server takes for a string of the selected database with so many bytes in key and
+ * value: right in the mean of many. */
+size_t native_string_bytes(RedisModuleCtx *ctx, RedisModuleString *key, size_t len);
 
 /* Longer values that are changed in part are left to the server: ckv would encode all of them anew
  * for each change. */

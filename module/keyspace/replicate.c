@@ -16,6 +16,7 @@ static RedisModuleString *word(RedisModuleString **kept, const char *text) {
 
 /* Making the arguments is a tenth of what a short CSET takes: not where they go nowhere. */
 static bool goes_nowhere(RedisModuleCtx *ctx) {
+    if (!prefixes_any()) aof_form_note_own();
     if (feed_needed()) return false;
     RedisModule_ReplicateVerbatim(ctx); /* it counts as a change all the same */
     return true;
@@ -26,6 +27,7 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
 static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
                  RedisModuleString *const *args, size_t count, size_t step) {
     if (!plain) {
+        aof_form_note_own();
         RedisModule_Replicate(ctx, command, "v", args, count);
     } else if (!aof_form_own(ctx)) {
         RedisModule_Replicate(ctx, command + 1, "v", args, count);
@@ -142,8 +144,10 @@ void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
 }
 
 void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (!is_plain(key))
+    if (!is_plain(key)) {
+        aof_form_note_own();
         RedisModule_Replicate(ctx, "CMOVEIN", "s", key);
-    else if (slots_move())
+    } else if (slots_move()) {
         RedisModule_Replicate(ctx, "CMOVEIN", "Asc", key, "SERVED");
+    }
 }

@@ -426,8 +426,7 @@ static void begin_without_knowing(void) {
 
 static void configure(void) {
     if (prefixes_any()) {
-        /* Records that were none of a prefix until now were written in our own words. */
-        if (maps_any()) aof_form_has_records();
+        aof_form_prefixes_changed();
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
         if (!filter_has(FILTER_SERVE)) begin_without_knowing();
         listen_to_new_keys(ckv.ctx);

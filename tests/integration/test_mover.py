@@ -43,7 +43,7 @@ def test_memory_falls_by_what_is_told(own_server):
         used = memory(r)
         told = move_in(r)
         saved = used - memory(r)
-        assert saved > 50 * COUNT and abs(told["saved_bytes"] - saved) < 0.15 * saved
+        assert saved > 30 * COUNT and abs(told["saved_bytes"] - saved) < 0.2 * saved
 
 
 def test_a_server_that_starts_with_strings_takes_them_in(own_server):
