@@ -29,7 +29,7 @@ static record *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, record rin
 }
 
 static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
-    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "GET", &key, 1);
+    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "get", &key, 1);
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING) {
         native_reply(ctx, reply);
         return;
@@ -65,12 +65,13 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Whether all keys can be written. False: the error is replied. */
+/* Whether all keys can be written. False: the error is replied, or the client held. */
 static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
     for (int i = 0; i < k->count; i++) {
-        lookup_answer answer = lookup_possible(ctx, k->argv[i * k->step]);
+        record r;
+        lookup_answer answer = lookup_possible(ctx, k->argv[i * k->step], &r);
         if (answer == LOOKUP_NATIVE) continue;
-        if (!lookup_reply_answer(ctx, NULL, 0, answer)) return false;
+        if (!lookup_reply_answer(&r, NULL, 0, answer)) return false;
     }
     return true;
 }
@@ -91,6 +92,7 @@ typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 /* Writes over a value of the server's own. Replicas are told of all keys together. */
 static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                        many_expiry expiry, int64_t at_ms) {
+    native_note_call("set");
     RedisModuleCallReply *reply =
         expiry == MANY_AT     ? RedisModule_Call(ctx, "SET", "sscl", key, value, "PXAT", at_ms)
         : expiry == MANY_KEEP ? RedisModule_Call(ctx, "SET", "ssc", key, value, "KEEPTTL")
@@ -118,7 +120,7 @@ static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int6
         lookup_answer answer = lookup_begun(r);
         if (answer == LOOKUP_NATIVE)
             put_native(ctx, r->name, value, expiry, at_ms);
-        else if (!lookup_reply_answer(ctx, NULL, 0, answer) || !put(r, value, expiry, at_ms))
+        else if (!lookup_reply_answer(r, NULL, 0, answer) || !put(r, value, expiry, at_ms))
             return false;
     }
     return true;

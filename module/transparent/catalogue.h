@@ -27,6 +27,7 @@ typedef struct catalogue_entry {
     char name[CATALOGUE_NAME_MAX + 1]; /* in lower case; empty: no entry */
     uint8_t kind, served;              /* served: its number in the table of served commands */
     bool leaves_strings;               /* to the server, where no other command has left one */
+    bool container;                    /* has subcommands */
     int16_t arity, first, last, step;
 } catalogue_entry;
 
