@@ -4,8 +4,8 @@
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
-#include "keyspace/native.h"
 #include "keyspace/places.h"
+#include "keyspace/string_bytes.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -138,7 +138,7 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
         return MOVE_LEFT;
     }
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
-    *saved += (int64_t)native_string_bytes(ctx, name, in->len);
+    *saved += (int64_t)string_bytes(ctx, name, in->len);
     *saved -= (int64_t)(bytes_of(to->m) - before);
     RedisModule_DeleteKey(in->handle);
     ckv.stats.moved_in++;

@@ -17,10 +17,6 @@ bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key);
 /* Keys of the selected database that are not ckv's. */
 uint64_t native_count(RedisModuleCtx *ctx);
 
-/* About what the server takes for a string of the selected database with so many bytes in key and
- * value: right in the mean of many. */
-size_t native_string_bytes(RedisModuleCtx *ctx, RedisModuleString *key, size_t len);
-
 /* Longer values that are changed in part are left to the server: ckv would encode all of them anew
  * for each change. */
 #define NATIVE_CHANGED_IN_PART 4096

@@ -2,7 +2,6 @@
 #include "transparent/catalogue.h"
 
 #include "commands/command_table.h"
-#include "transparent/served.h"
 
 #include <string.h>
 
@@ -131,7 +130,7 @@ static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_ent
 static bool is_ours(const char *name) {
     for (const command_entry *e = command_table; e->name; e++)
         if (!strcmp(e->name, name)) return true;
-    return served_is_own(name) || !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
+    return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
            !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
 }
 
@@ -145,8 +144,8 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
                          .last = (int16_t)number(command, 4),
                          .step = (int16_t)number(command, 5)};
     memcpy(e.name, name, len);
-    if (is_ours(e.name)) return;
     e.served = served(e.name);
+    if (e.served == CATALOGUE_OURS || is_ours(e.name)) return;
     e.kind = (uint8_t)kind_of(command, &e);
     RedisModuleCallReply *subs = subcommands(command);
     e.container = subs && RedisModule_CallReplyLength(subs) > 0;

@@ -34,6 +34,7 @@ typedef struct catalogue_entry {
 /* Tells the number under which a command of that name, in lower case, is served. */
 typedef uint8_t catalogue_served(const char *name);
 #define CATALOGUE_NOT_SERVED UINT8_MAX
+#define CATALOGUE_OURS       (UINT8_MAX - 1) /* it is no command of the server's */
 
 /* Asks the server for its commands: at the start, and when a module has come or gone. */
 void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served);

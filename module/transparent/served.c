@@ -173,15 +173,11 @@ int served_register(RedisModuleCtx *ctx) {
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-bool served_is_own(const char *name) {
-    for (const command_entry *e = own_commands; e->name; e++)
-        if (!strcmp(e->name, name)) return true;
-    return false;
-}
-
 uint8_t served_find(const char *name) {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(table[i].name, name)) return (uint8_t)i;
+    for (const command_entry *e = own_commands; e->name; e++)
+        if (!strcmp(e->name, name)) return CATALOGUE_OURS;
     return CATALOGUE_NOT_SERVED;
 }
 
