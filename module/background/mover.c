@@ -173,13 +173,21 @@ static void note_wait(mover_way way, const char *why) {
     j->waits_for = why;
 }
 
+/* Whether a walk is to begin: it was asked for, or a prefix has come to be in the state that makes
+ * its strings move. */
+static bool is_due(mover_way way) {
+    const job *j = &mover.jobs[way];
+    bool changed = prefixes_changes(moves[way]) != j->changes && prefixes_any_in(moves[way]);
+    return j->wanted || changed;
+}
+
 /* Whether some walk can go on. */
 static bool note_waits(const char *kept) {
     bool some = false;
     for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
-        if (!mover.jobs[way].working) continue;
-        note_wait(way, kept ? kept : way_kept_by(way));
-        some |= !mover.jobs[way].waits_for;
+        const job *j = &mover.jobs[way];
+        if (j->working || is_due(way)) note_wait(way, kept ? kept : way_kept_by(way));
+        some |= j->working && !j->waits_for;
     }
     return some;
 }
@@ -244,12 +252,6 @@ static void go_on(RedisModuleCtx *ctx, mover_way way, uint64_t until_us) {
 
 /* ---- what there is to do --------------------------------------------------------------------- */
 
-/* Whether a prefix has come to be in the state that makes its strings move, and no walk has begun
- * since. */
-static bool has_changed(mover_way way) {
-    return prefixes_changes(moves[way]) != mover.jobs[way].changes && prefixes_any_in(moves[way]);
-}
-
 static bool is_again_due(mover_way way, uint64_t since_us) {
     const job *j = &mover.jobs[way];
     return !j->working && clock_monotonic_us() - j->ended_us >= since_us;
@@ -264,7 +266,7 @@ static void look_for_work(RedisModuleCtx *ctx) {
     for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
         job *j = &mover.jobs[way];
         if (j->prefix && role_follows(ctx)) forget_prefix(j);
-        if (j->wanted || has_changed(way)) begin(ctx, way);
+        if (is_due(way)) begin(ctx, way);
     }
 }
 
@@ -344,12 +346,14 @@ static double seconds_of(const job *j) {
 
 mover_progress mover_progress_of(mover_way way) {
     const job *j = &mover.jobs[way];
+    bool going = j->working || is_due(way);
+    const char *waits_for = going && j->waits_for ? j->waits_for : "";
     mover_progress p = {
-        .state = j->waits_for && j->working                    ? "waiting"
-                 : j->working || j->wanted || has_changed(way) ? "working"
-                 : j->began_us                                 ? "done"
-                                                               : "none",
-        .waits_for = j->working && j->waits_for ? j->waits_for : "",
+        .state = *waits_for    ? "waiting"
+                 : going       ? "working"
+                 : j->began_us ? "done"
+                               : "none",
+        .waits_for = waits_for,
         .prefix = j->prefix ? j->prefix : "",
         .keys = j->walk.keys,
         .looked_at = j->walk.looked_at,

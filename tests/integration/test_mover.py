@@ -7,7 +7,7 @@ import time
 import pytest
 
 from helpers import info, is_error, late_by, reply, texts, wait_for, wait_for_replica
-from mover_data import assert_same, fill, move_in, move_out, moving, state, wait_moved
+from mover_data import ask, assert_same, fill, move_in, move_out, moving, state, wait_moved
 
 FAST = {"ckv.move-cpu": 100}
 COUNT = 10_000
@@ -38,12 +38,14 @@ def test_in_and_out_again(own_server):
 def test_memory_falls_by_what_is_told(own_server):
     server = own_server({"ckv.maps": 16, "ckv.train-after": "1gb", **FAST})
     with server.client() as r:
-        for i, value in enumerate(texts(COUNT)):
-            r.execute_command("SET", f"user:{i}", value)
+        # What is made once, of work space and maps, is not what the strings save.
+        r.execute_command("CSET", "first", "a")
+        ask(r, [("SET", f"user:{i}", value) for i, value in enumerate(texts(5 * COUNT))])
+        time.sleep(0.5)
         used = memory(r)
         told = move_in(r)
         saved = used - memory(r)
-        assert saved > 30 * COUNT and abs(told["saved_bytes"] - saved) < 0.2 * saved
+        assert saved > 30 * 5 * COUNT and abs(told["saved_bytes"] - saved) < 0.15 * saved
 
 
 def test_a_server_that_starts_with_strings_takes_them_in(own_server):
