@@ -37,6 +37,7 @@
 typedef struct job {
     bool wanted; /* a walk is to begin */
     bool working;
+    bool carried_all;      /* records are out, all of them */
     const char *waits_for; /* NULL: for nothing */
     walk walk;
     uint64_t moved, left, began_us, ended_us;
@@ -200,6 +201,7 @@ static void begin(RedisModuleCtx *ctx, mover_way way) {
                way == MOVER_IN ? belongs_in : belongs_out);
     j->wanted = false;
     j->working = true;
+    j->carried_all = false;
     j->waits_for = NULL;
     j->moved = j->left = 0;
     j->saved_bytes = 0;
@@ -229,8 +231,8 @@ static void end(mover_way way) {
     if (way == MOVER_IN) return;
     if (maps_arrivals() != j->arrivals)
         j->wanted = true; /* they may have come behind the walk */
-    else if (j->left == 0)
-        prefixes_forget_leaving();
+    else
+        j->carried_all = j->left == 0;
 }
 
 /* Goes on until a time. */
@@ -259,10 +261,11 @@ static bool is_again_due(mover_way way, uint64_t since_us) {
 
 static void look_for_work(RedisModuleCtx *ctx) {
     job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
-    if (!maps_any()) prefixes_forget_leaving();
+    if (!maps_any() || out->carried_all) prefixes_forget_leaving();
     if (prefixes_any_in(PREFIX_SERVING) && is_again_due(MOVER_IN, LOST_US))
         in->wanted |= aside_has_lost();
-    if (prefixes_any_in(PREFIX_LEAVING) && is_again_due(MOVER_OUT, AGAIN_US)) out->wanted = true;
+    if (prefixes_any_in(PREFIX_LEAVING) && !out->carried_all && is_again_due(MOVER_OUT, AGAIN_US))
+        out->wanted = true;
     for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
         job *j = &mover.jobs[way];
         if (j->prefix && role_follows(ctx)) forget_prefix(j);

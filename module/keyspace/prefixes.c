@@ -1,10 +1,13 @@
 /* prefixes.c: which keys' strings live in ckv, unseen. See prefixes.h. */
 #include "keyspace/prefixes.h"
 
+#include "server/clock.h"
+
 #include <string.h>
 
 #define PREFIXES_MAX 256  /* of both states */
 #define TEXT_MAX     8192 /* bytes of the setting */
+#define CURSOR_US    60000000
 
 typedef struct prefix {
     char *text;
@@ -19,6 +22,7 @@ static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
 static uint64_t changes[PREFIX_SERVING + 1];
 static void (*told)(void);
+static uint64_t cursor_us; /* when one was given; 0: never */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -147,8 +151,13 @@ void prefixes_add_leaving(const char *text, size_t len) {
     changed();
 }
 
+void prefixes_note_cursor(void) {
+    cursor_us = clock_monotonic_us();
+}
+
 void prefixes_forget_leaving(void) {
     size_t kept = 0;
+    if (cursor_us && clock_monotonic_us() - cursor_us < CURSOR_US) return;
     for (size_t i = 0; i < count; i++) {
         if (all[i].state == PREFIX_LEAVING)
             RedisModule_Free(all[i].text);

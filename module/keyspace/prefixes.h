@@ -34,7 +34,11 @@ uint64_t prefixes_changes(prefix_state to);
 /* Called from now on when they have changed. */
 void prefixes_listen(void (*listener)(void));
 
-/* Forgets those that are leaving: there are no records under them. */
+/* Somebody has been given a cursor of SCAN, which the server by itself could not go on with: for a
+ * minute nothing is forgotten. */
+void prefixes_note_cursor(void);
+
+/* Forgets those that are leaving, when it may: there are no records under them. */
 void prefixes_forget_leaving(void);
 
 /* Whether there is any, serving or leaving; in that state. */

@@ -159,6 +159,7 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         more = scan_on(ctx, argv, argc, false, &p);
         goes_on = p.at != 0 || next_phase(&p);
     }
+    if (goes_on) prefixes_note_cursor();
     reply_scan(ctx, goes_on ? write_position(&p) : 0, first, of, more);
     RedisModule_FreeCallReply(first);
     if (more) RedisModule_FreeCallReply(more);

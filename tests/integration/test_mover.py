@@ -31,7 +31,8 @@ def test_in_and_out_again(own_server):
         assert info(r)["records"] == told["moved"] > 0.9 * strings
         assert_same(before, state(r))
         told = move_out(r)
-        assert told["left"] == 0 and info(r)["records"] == 0 and not info(r)["prefixes_leaving"]
+        assert told["left"] == 0 and info(r)["records"] == 0
+        wait_for(lambda: not info(r)["prefixes_leaving"], what="that the prefix is forgotten")
         assert_same(before, state(r))
 
 
@@ -45,7 +46,7 @@ def test_memory_falls_by_what_is_told(own_server):
         used = memory(r)
         told = move_in(r)
         saved = used - memory(r)
-        assert saved > 30 * 5 * COUNT and abs(told["saved_bytes"] - saved) < 0.15 * saved
+        assert saved > 10 * 5 * COUNT and abs(told["saved_bytes"] - saved) < 0.15 * saved
 
 
 def test_a_server_that_starts_with_strings_takes_them_in(own_server):
