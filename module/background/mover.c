@@ -227,12 +227,12 @@ static void end(mover_way way) {
         ckv_log("notice", "moved %llu strings %s in %.0f s, %llu stay where they are",
                 (unsigned long long)j->moved, way_names[way],
                 (double)(j->ended_us - j->began_us) / 1e6, (unsigned long long)j->left);
-    forget_prefix(j);
-    if (way == MOVER_IN) return;
-    if (maps_arrivals() != j->arrivals)
+    if (way == MOVER_OUT && maps_arrivals() != j->arrivals) {
         j->wanted = true; /* they may have come behind the walk */
-    else
-        j->carried_all = j->left == 0;
+        return;
+    }
+    j->carried_all = way == MOVER_OUT && j->left == 0;
+    forget_prefix(j);
 }
 
 /* Goes on until a time. */
@@ -259,12 +259,19 @@ static bool is_again_due(mover_way way, uint64_t since_us) {
     return !j->working && clock_monotonic_us() - j->ended_us >= since_us;
 }
 
+/* Whether there is no record under a prefix that is leaving. */
+static bool is_all_out(void) {
+    const job *out = &mover.jobs[MOVER_OUT];
+    bool carried = out->carried_all && !is_due(MOVER_OUT) && maps_arrivals() == out->arrivals;
+    return carried || !maps_any();
+}
+
 static void look_for_work(RedisModuleCtx *ctx) {
     job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
-    if (!maps_any() || out->carried_all) prefixes_forget_leaving();
+    if (is_all_out()) prefixes_forget_leaving();
     if (prefixes_any_in(PREFIX_SERVING) && is_again_due(MOVER_IN, LOST_US))
         in->wanted |= aside_has_lost();
-    if (prefixes_any_in(PREFIX_LEAVING) && !out->carried_all && is_again_due(MOVER_OUT, AGAIN_US))
+    if (prefixes_any_in(PREFIX_LEAVING) && !is_all_out() && is_again_due(MOVER_OUT, AGAIN_US))
         out->wanted = true;
     for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
         job *j = &mover.jobs[way];

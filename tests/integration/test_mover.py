@@ -368,3 +368,17 @@ def test_every_reply_is_right_under_load_of_a_million(own_server):
         under_load(server, rounds=1, keys=20_000, timeout=1800)
         after = {key: what for key, what in state(r).items() if not key[1].startswith(b"user:c")}
         assert_same(before, after)
+
+
+def test_a_prefix_that_leaves_twice(own_server):
+    with own_server(FAST).client() as r:
+        for _ in range(2):
+            r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+            r.execute_command("SCAN", 0, "COUNT", 1)  # a cursor is out: the prefix is not forgotten at once
+            ask(r, [("SET", f"user:{i}", i) for i in range(500)])
+            move_out(r)
+            assert [r.execute_command("GET", f"user:{i}") for i in (0, 499)] == [b"0", b"499"]
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        ask(r, [("SET", f"user:{i}", i) for i in range(500)])
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
+        assert r.execute_command("MGET", *[f"user:{i}" for i in range(500)]) == [b"%d" % i for i in range(500)]
