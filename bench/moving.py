@@ -20,7 +20,7 @@ class Load:
     def __init__(self, server, data, records):
         self.server, self.latencies, self.memory, self.began = server, [], {}, time.monotonic()
         self.line = [BENCH, "--server", "strings", "--data", data.path, "--records", str(records), "--port", str(server.port),
-                     "--mode", "mixed", "--rate", str(RATE), "--threads", str(CONNECTIONS), "--clients", str(CONNECTIONS),
+                     "--first", "0", "--mode", "mixed", "--rate", str(RATE), "--threads", str(CONNECTIONS), "--clients", str(CONNECTIONS),
                      "--operations", str(RATE * SECONDS)]
 
     def sample(self):
@@ -77,7 +77,7 @@ def run(options):
         moved_out = move(server, load, b"out", "")
         after = rest(load, "strings of the server's own again", options.rounds)
         progress.step("every value")
-        bench(server, "strings", data, options.records, "--mode", "read", "--pipeline", 50)
+        bench(server, "strings", data, options.records, "--first", "0", "--mode", "read", "--pipeline", 50)
     return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
             "records": options.records, "data": data.name, "before": before, "in": moved_in, "within": within, "out": moved_out,
             "after": after, "memory": load.memory, "seconds": time.monotonic() - began,
