@@ -89,7 +89,8 @@ def draw():
          "objects stored per second")
     bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in rows["uuid"]],
          {what: [r["bytes"][what] / 1000 for r in rows["uuid"]] for what in ("used_memory", "rss")}, "GB per million records")
-    course("moving", {float(s): m / 2**20 for s, m in report.result("moving")["memory"].items()}, "used_memory, MB")
+    if report.measured("moving"):
+        course("moving", {float(s): m / 2**20 for s, m in report.result("moving")["memory"].items()}, "used_memory, MB")
     bars("fans", [f"{r['store']} {r['transport']}" for r in rows["fans"]],
          {"seconds": [r["seconds"] for r in rows["fans"]]}, "seconds")
     codec = report.result("codec")

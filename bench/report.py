@@ -259,6 +259,18 @@ def moving(report):
         "![used_memory over time](moving.png)"])
 
 
+# ---- ckv-estimate ----------------------------------------------------------------------------------------
+
+
+def estimate(report):
+    rows = [[row["data"], row["now"], row["bytes_now"], f"{row['bytes_now'] / row['now'] - 1:+.1%}", row["then"], row["bytes_with_ckv"],
+             f"{row['bytes_with_ckv'] / row['then'] - 1:+.1%}", f"{row['low']:.1f} to {row['high']:.1f}", row["sampled"]]
+            for row in report["rows"]]
+    return source(report) + "\n\n" + table(
+        [("data", ""), ("strings", ",.1f"), ("estimated", ",.1f"), ("off", ""), ("ckv", ",.1f"), ("estimated", ",.1f"), ("off", ""),
+         ("interval", ""), ("values read", ",")], rows)
+
+
 # ---- cache duty ------------------------------------------------------------------------------------------
 
 
@@ -489,13 +501,18 @@ def parts(report, names):
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
          "fans": ("fans", fans), "transparent": ("transparent", transparent), "moving": ("moving", moving),
-         "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
+         "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
+
+
+def measured(name):
+    """Whether a verb has been run: what it tells stands as it is until then."""
+    return os.path.exists(os.path.join(RESULTS, f"{name}.json"))
 
 
 def generated(page):
     """The page with all of its parts made anew."""
-    return replaced(page, {name: render(result(of)) for name, (of, render) in PARTS.items()})
+    return replaced(page, {name: render(result(of)) for name, (of, render) in PARTS.items() if measured(of)})
 
 
 def replaced(page, texts):
