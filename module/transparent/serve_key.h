@@ -17,6 +17,10 @@ command serve_move_out;
 #define SERVE_MOVE_OUT_UNASKED CKV_ASKING_PREFIX "moveout"
 command serve_move_out_unasked;
 
+/* CMOVEIN key [SERVED]: a string is moved in; SERVED: if it is under a prefix here as well. For
+ * replicas and the AOF. */
+command serve_move_in;
+
 /* CPLAIN step command argument ...: each step-th argument is a key, whose record is moved out; then
  * the server's own command runs. For an AOF alone. */
 command serve_plain;
