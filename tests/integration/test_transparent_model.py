@@ -25,8 +25,7 @@ def world(request, own_server):
 
     def make(config=(), replica=False):
         with_module = request.param == "prefixes"
-        moving = {"ckv.move-cpu": 100} if with_module else {}
-        ours = own_server({**dict(config), **moving}, module=with_module)
+        ours = own_server(dict(config), module=with_module)
         with ours.client() as r:
             if with_module and not r.execute_command("CONFIG", "GET", "ckv.prefixes"):
                 pytest.skip("this module has no ckv.prefixes")
