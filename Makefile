@@ -70,7 +70,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
         run install deb test-deb bench-codec \
         bench-throughput bench-caches bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
 
@@ -85,7 +85,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
@@ -219,14 +219,14 @@ build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare stores, write docs/results.md (N=20000 DATA='file ...')
+bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## compare stores, write docs/results.md (N=20000 DATA='file ...')
 	$(call compare,$(or $(N),20000))
 
-bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
+bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
 define compare
-	.venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
+	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)

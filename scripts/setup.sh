@@ -2,10 +2,10 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python3|python|clients|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
+#   scripts/setup.sh [build|server|python3|python|clients|glide|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
 #
 # python3 is the interpreter alone, python the environment of the tests in .venv,
-# clients that of `make test-clients` in build/clients-venv (not in all).
+# clients that of `make test-clients` in build/clients-venv, glide that of `make bench` in build/glide-venv (both not in all).
 #
 # On Debian and Ubuntu packages come from apt; elsewhere it says what to install and stops.
 set -eu
@@ -121,6 +121,8 @@ check_clients() {
     have tar || need tar "tar"
 }
 
+check_glide() { check_python; }
+
 check_python3() { have "$PYTHON" || need python3 "Python 3.9 or newer"; }
 
 check_tcl() { have tclsh8.6 || have tclsh8.7 || need tcl "Tcl 8.6 (tclsh8.6)"; }
@@ -157,6 +159,8 @@ finish_build() {
 
 finish_python() { make_venv .venv requirements.txt; }
 
+finish_glide() { make_venv build/glide-venv bench/requirements.txt; }
+
 finish_clients() { make_venv build/clients-venv tests/clients/requirements.txt; }
 
 make_venv() {
@@ -189,7 +193,7 @@ parts=
 for part in "$@"; do
     case $part in
         all) parts="$parts build server python tcl fuzz lint coverage deb bench" ;;
-        build | server | python | clients | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
+        build | server | python | clients | glide | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1
@@ -208,6 +212,6 @@ for part in $parts; do "check_$part"; done
 install_missing
 for part in $parts; do
     case $part in
-        build | python | clients | fuzz) "finish_$part" ;;
+        build | python | clients | glide | fuzz) "finish_$part" ;;
     esac
 done
