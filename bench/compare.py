@@ -57,7 +57,7 @@ OPTIONS = {
     "scale": dict(type=float, default=1.0, help="of all numbers of records; 1 is what the result was measured with"),
     "caches": dict(metavar="FILE", help="their statistics (CSV)"),
     "cluster": dict(type=positive, action="append", help="one of them; may be repeated; figures of the others stay"),
-    "seconds": dict(type=float, default=4, help="of requests to each server"),
+    "seconds": dict(type=float, default=2, help="of requests to each server"),
     "memcached-megabytes": dict(type=positive, default=4096),
 }
 SERVER = ["data", "redis-server", "module"]
@@ -130,6 +130,7 @@ def perform(options):
     run = VERBS[verb][0]
     if verb == "report":
         importlib.import_module("plots").draw()
+        report.rewrite(report.README, report.sentence)
         return report.rewrite(report.PAGE, report.generated)
     path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))
     if verb in NEED_DATA and not options.data:

@@ -86,6 +86,7 @@ def test_cache_duty(run, lines, part):
     assert {"expiry": "after s", "hits": "exact LRU", "limit": "volatile-ttl"}[part] in said
 
 
+@pytest.mark.timeout(400)  # it learns dictionaries, which takes seconds of a processor that others use as well
 def test_caches(run, tmp_path, lines):
     """A cache is measured anew; those measured before stay."""
     table, result = tmp_path / "caches.csv", tmp_path / "result.json"
