@@ -8,6 +8,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
+#include "persist/beside.h"
 #include "persist/records.h"
 #include "keyspace/relocate.h"
 
@@ -141,7 +142,9 @@ static bool load_transparent(RedisModuleIO *io, uint64_t format) {
 static int load_end(RedisModuleIO *io) {
     RedisModule_LoadUnsigned(io);
     loading_file = false;
-    return !RedisModule_IsIOError(io) && relocate_all() ? REDISMODULE_OK : REDISMODULE_ERR;
+    /* Beside what is served they are not in the keyspace yet. */
+    bool in_place = beside_loading() || relocate_all();
+    return !RedisModule_IsIOError(io) && in_place ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
 int rdb_load_aux(RedisModuleIO *io, int version, int when) {
@@ -335,9 +338,9 @@ static uint32_t home_in_other_layout(map *m, int db, const RedisModuleString *na
 }
 
 /* The home of a map that has been loaded. */
-static uint32_t home_of_loaded(map *m, bool pages, int db, const RedisModuleString *name) {
-    if (loading_file && file_layout != places_layout()) return home_in_other_layout(m, db, name);
-    return places_of_map(m, places_layout(), pages ? COMPARED : UINT64_MAX);
+static uint32_t home_of_loaded(map *m, bool of_file, int db, const RedisModuleString *name) {
+    if (of_file && file_layout != places_layout()) return home_in_other_layout(m, db, name);
+    return places_of_map(m, places_layout(), of_file ? COMPARED : UINT64_MAX);
 }
 
 void *rdb_load_map(RedisModuleIO *io, int version) {
@@ -356,11 +359,16 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;
     }
-    /* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
+    /* Of a file, or by RESTORE, which has none and may come while one is loaded; if that is refused
+     * after all, the map is freed. */
+    bool of_file = kind == KIND_PAGES;
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
-    keyed_map *s = maps_wrap(m, home_of_loaded(m, kind == KIND_PAGES, db, name));
-    maps_list(s, db, name);
-    if (loading_file) aof_form_map_loaded();
+    keyed_map *s = maps_wrap(m, home_of_loaded(m, of_file, db, name));
+    if (of_file && beside_loading())
+        beside_note(db, name);
+    else
+        maps_list(s, db, name);
+    if (of_file) aof_form_map_loaded();
     return s;
 }

@@ -7,6 +7,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
+#include "persist/beside.h"
 #include "persist/rdb.h"
 
 #include <string.h>
@@ -152,5 +153,5 @@ int type_register(RedisModuleCtx *ctx) {
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
-    return REDISMODULE_OK;
+    return beside_start(ctx);
 }
