@@ -26,11 +26,12 @@ STRINGS = {"loadmodule": None}
 CKV = {"ckv.prefixes": "*"}
 MB = 1 << 20
 # As many objects as this lets be, and requests a second.
-OBJECTS, CONTENT_BYTES = 200_000, 128 * MB
+OBJECTS, CONTENT_BYTES = 100_000, 64 * MB
 RATE, RATE_BYTES = 20_000, 50 * MB
 CONNECTIONS = 32
 CONNECTION_BYTES = 40_000  # its buffers, which maxmemory counts
 LESS, MORE = 1 / 3, 2.5  # of what strings take; times that
+CONTROL = 1 / 4  # of the objects: learning takes longest where there is nothing to learn
 
 
 def table(path):
@@ -46,9 +47,9 @@ def table(path):
 class Workload:
     """One cache, and ckv-bench run for it."""
 
-    def __init__(self, options, row, files, values="records"):
+    def __init__(self, options, row, files, values="records", share=1):
         size = float(row["value_bytes"])
-        self.objects = max(int(min(OBJECTS, CONTENT_BYTES / (float(row["key_bytes"]) + size)) * options.scale), 100)
+        self.objects = max(int(min(OBJECTS, CONTENT_BYTES / (float(row["key_bytes"]) + size)) * options.scale * share), 100)
         self.rate = int(min(RATE, RATE_BYTES / size))
         # Of the kind whose records are as long as the values, as far as there is one.
         self.data = min(files, key=lambda data: max(files[data] / size, size / files[data]))
@@ -130,7 +131,7 @@ def ratios(strings, ckv):
 def measure(options, row, files):
     """One row of the result."""
     name, load = f"cache {row['cluster']}", os.getloadavg()[0]
-    work, noise = Workload(options, row, files), Workload(options, row, files, "random")
+    work, noise = Workload(options, row, files), Workload(options, row, files, "random", CONTROL)
     progress.step(name)
     strings, ckv, info, hits = side_by_side(options, work, options.seconds, functools.partial(hit_rates, work, options.seconds))
     progress.step(f"{name}: random bytes")
