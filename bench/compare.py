@@ -132,7 +132,6 @@ def perform(options):
     run = VERBS[verb][0]
     if verb == "report":
         importlib.import_module("plots").draw()
-        report.rewrite(report.README, report.sentence)
         return report.rewrite(report.PAGE, report.generated)
     path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))
     if verb in NEED_DATA and not options.data:

@@ -479,7 +479,7 @@ def parts(report, names):
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
          "fans": ("fans", fans), "transparent": ("transparent", transparent), "estimate": ("estimate", estimate),
-         "cache_duty": ("cache_duty", cache_duty), "caches": ("caches", caches), "codec": ("codec", codec),
+         "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
 
 
