@@ -92,8 +92,8 @@ def test_caches(run, tmp_path, lines):
     table, result = tmp_path / "caches.csv", tmp_path / "result.json"
     table.write_text("cluster,category,key_bytes,value_bytes,kilo_requests_per_second,requests_per_object,one_hit_percent,miss_ratio,"
                      "working_set_mb,gets,sets,increments,deletes,zipf_alpha,ttls\n"
-                     "3,1,36,99,2.5,20,5,0.1,100,0.9,0.1,0,0,1.2,1d:1.00\n")
-    args = ["caches", "--caches", table, "--scale", "0.05", "--seconds", "0.1", "--data", lines]
+                     "3,1,36,400,2.5,20,5,0.1,100,0.9,0.1,0,0,1.2,1d:1.00\n")
+    args = ["caches", "--caches", table, "--scale", "0.1", "--seconds", "0.1", "--data", lines]
     row, = run(*args)[0]
     assert row["memory_ratio"] > 0 and row["cpu_ratio"] > 0 and row["p999_ratio"] > 0 and row["random_memory_ratio"] > 0
     assert 0 < row["hits_strings"] <= 1 and 0 < row["hits_ckv"] <= 1
