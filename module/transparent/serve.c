@@ -12,6 +12,7 @@
 #include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
+#include "server/settings.h"
 #include "transparent/catalogue.h"
 #include "transparent/permission.h"
 #include "transparent/serve_info.h"
@@ -309,6 +310,16 @@ static void on_exec(filtered *f) {
     acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
+static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
+    if (argc == 2 && arg_is(arg(f, 1), "digest")) {
+        if (settings_debug_allowed()) serve_command(f, e, argc);
+        return;
+    }
+    leave_range(f, argc, 2, -1, 1);
+    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
+        active_expiry_enable(!arg_is(arg(f, 2), "0"));
+}
+
 static void filter(filtered *f) {
     size_t len;
     if (untold && !RedisModule_AvoidReplicaTraffic()) tell_untold();
@@ -335,9 +346,7 @@ static void filter(filtered *f) {
         leave_watched(f, argc);
         break;
     case COMMAND_DEBUG:
-        leave_range(f, argc, 2, -1, 1);
-        if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
-            active_expiry_enable(!arg_is(arg(f, 2), "0"));
+        on_debug(f, e, argc);
         break;
     case COMMAND_MULTI:
         on_multi(f);

@@ -179,7 +179,7 @@ static const catalogue_entry *command_of(span line, const char *kind) {
         break;
     }
     const catalogue_entry *e = catalogue_find(at, (size_t)(end - at));
-    return e && e->kind == COMMAND_SERVED ? e : NULL;
+    return e && e->served != CATALOGUE_NOT_SERVED ? e : NULL;
 }
 
 /* Where the first of a command's lines is, one is written for all of them. */
