@@ -252,12 +252,16 @@ bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## c
 bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
+bench-moving: build/ckv.so build/ckv-bench | setup-server setup-python ## move N=1000000 strings into ckv and out under 20,000 requests a second
+	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt)) --records $(or $(N),1000000)
+
 define compare
 	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
 	.venv/bin/python $(call measure,transparent,$(wildcard $(DATA_DIR)/tweets.txt))
+	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python bench/compare.py report
 endef
 

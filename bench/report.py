@@ -5,6 +5,7 @@ needs one function here and its pair of markers there."""
 import json
 import os
 import re
+import statistics
 
 from server import ROOT, Failed
 
@@ -235,6 +236,28 @@ def transparent(report):
         f"prefixes `*`, {used['SET'] / used['CSET'] - 1:+.1%}.",
         f"CPU time of the server's main thread per command {names[0]}, and how much of that speed is left:",
         table({"command": "", "pipeline": "", "CPU us": ".2f", **dict.fromkeys(names[1:], ".2f")}, rows)])
+
+
+def moving(report):
+    """p99.9: the median of runs of some seconds, and the worst."""
+    def latency(what, runs, against=None):
+        runs, middle = sorted(runs), statistics.median(runs)
+        ratio = middle / statistics.median(against) if against else None
+        return [what, len(runs), middle, runs[-1], ratio]
+
+    both = [report[way] for way in ("in", "out")]
+    ways = [[f"moving {name}", way["moved"], way["seconds"], way["moved"] / max(way["seconds"], 1)]
+            for name, way in zip(("in", "out"), both)]
+    memory = [float(m) / 2**20 for m in report["memory"].values()]
+    return "\n\n".join([
+        source(report),
+        f"Strings, every second request a SET, each reply compared. used_memory: at most {max(memory):,.0f} MB, at least {min(memory):,.0f} MB.",
+        table({"": "", "strings moved by the walk": ",", "s": ",", "a second": ",.0f"}, ways),
+        table({"us": "", "runs of 10 s": "", "p99.9": ".0f", "worst run": ".0f", "against the same without": ".2f"},
+              [latency("strings", report["before"]), latency("while they move in", report["in"]["p999_us"], report["before"]),
+               latency("strings in ckv", report["within"]), latency("while they move out", report["out"]["p999_us"], report["after"]),
+               latency("strings again", report["after"])]),
+        "![used_memory over time](moving.png)"])
 
 
 # ---- ckv-estimate ----------------------------------------------------------------------------------------
@@ -478,14 +501,19 @@ def parts(report, names):
 
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
-         "fans": ("fans", fans), "transparent": ("transparent", transparent), "estimate": ("estimate", estimate),
-         "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
+         "fans": ("fans", fans), "transparent": ("transparent", transparent), "moving": ("moving", moving),
+         "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
+
+
+def measured(name):
+    """Whether a verb has been run: what it tells stands as it is until then."""
+    return os.path.exists(os.path.join(RESULTS, f"{name}.json"))
 
 
 def generated(page):
     """The page with all of its parts made anew."""
-    return replaced(page, {name: render(result(of)) for name, (of, render) in PARTS.items()})
+    return replaced(page, {name: render(result(of)) for name, (of, render) in PARTS.items() if measured(of)})
 
 
 def sentence(readme):

@@ -3,7 +3,6 @@
 
 #include "background/train.h"
 #include "keyspace/maps.h"
-#include "keyspace/prefixes.h"
 #include "server/clock.h"
 
 #define EMPTY_MS 1000 /* that a store must be empty */
@@ -19,7 +18,6 @@ static void clear_empty_store(void) {
         empty_ms = clock_now_ms();
     } else if (used && clock_now_ms() - empty_ms >= EMPTY_MS) {
         map_shared_clear(&ckv.shared);
-        prefixes_forget_leaving();
         used = false;
     }
 }

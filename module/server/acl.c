@@ -14,12 +14,13 @@ RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
     return RedisModule_GetClientUserNameById(ctx, RedisModule_GetClientId(ctx));
 }
 
-/* A command and what it reads besides the keys that the server knows of. */
+/* A command and what it reads, or writes, besides the keys that the server knows of. */
 typedef struct access {
     RedisModuleCtx *ctx;
     RedisModuleString **argv;
     int argc;
     RedisModuleString *key; /* NULL: all */
+    bool writes;            /* of all */
 } access;
 
 /* Rules as the server tells them: words with a space between, "allkeys" as ~*. */
@@ -39,10 +40,12 @@ static bool has_word(rules r, const char *word) {
     return false;
 }
 
-/* Whether a user with these rules may read it. The server can be asked about one key only, and no
- * key stands for all of them: the rules have to say it. */
-static bool may_read(RedisModuleUser *user, rules r, const access *a) {
-    if (!a->key) return has_word(r, "~*") || has_word(r, "%R~*") || has_word(r, "%RW~*");
+/* Whether a user with these rules may read or write it. The server can be asked about one key only,
+ * and no key stands for all of them: the rules have to say it. */
+static bool may_access(RedisModuleUser *user, rules r, const access *a) {
+    if (!a->key)
+        return has_word(r, "~*") || has_word(r, a->writes ? "%W~*" : "%R~*") ||
+               has_word(r, "%RW~*");
     return RedisModule_ACLCheckKeyPermissions(user, a->key, REDISMODULE_CMD_KEY_ACCESS) ==
            REDISMODULE_OK;
 }
@@ -56,7 +59,7 @@ static bool alone_allows(rules r, const access *a) {
     bool allowed =
         RedisModule_SetModuleUserACLString(a->ctx, user, text, NULL) == REDISMODULE_OK &&
         RedisModule_ACLCheckCommandPermissions(user, a->argv, a->argc) == REDISMODULE_OK &&
-        may_read(user, r, a);
+        may_access(user, r, a);
     RedisModule_FreeModuleUser(user);
     RedisModule_Free(text);
     return allowed;
@@ -67,7 +70,7 @@ static bool alone_allows(rules r, const access *a) {
 static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
     const char *at = all.text, *end = all.text + all.len;
     const char *next = memmem(at, all.len, " (", 2);
-    if (!next) return may_read(user, all, a); /* the server has asked for the command */
+    if (!next) return may_access(user, all, a); /* the server has asked for the command */
     while (at) {
         next = memmem(at, (size_t)(end - at), " (", 2);
         const char *stop = next ? next : end;
@@ -116,11 +119,16 @@ static bool check(const access *a) {
 }
 
 bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
-    access a = {ctx, argv, argc, key};
+    access a = {ctx, argv, argc, key, false};
     return check(&a);
 }
 
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    access a = {ctx, argv, argc, NULL};
+    access a = {ctx, argv, argc, NULL, false};
+    return check(&a);
+}
+
+bool acl_may_write_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    access a = {ctx, argv, argc, NULL, true};
     return check(&a);
 }

@@ -26,6 +26,9 @@ void acl_reply_key_denied(RedisModuleCtx *ctx);
 /* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
+/* The same of writing: ~* or %W~*. */
+bool acl_may_write_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
 /* Whether the user may read this key. */
 bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key);
 

@@ -13,6 +13,10 @@ command serve_type, serve_first, serve_second;
 /* CMOVEOUT key: a record is moved out, and an AOF is told. For ourselves and the AOF. */
 command serve_move_out;
 
+/* CMOVEIN key [SERVED]: a string is moved in; SERVED: if it is under a prefix here as well. For
+ * replicas and the AOF. */
+command serve_move_in;
+
 /* CPLAIN step command argument ...: each step-th argument is a key, whose record is moved out; then
  * the server's own command runs. For an AOF alone. */
 command serve_plain;

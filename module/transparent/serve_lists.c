@@ -177,6 +177,7 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         done = scan_on(ctx, argv, argc, false, &p, &s);
         goes_on = p.at != 0 || next_phase(&p);
     }
+    if (done && goes_on) prefixes_note_cursor();
     if (done) reply_scan(ctx, goes_on ? write_position(&p) : 0, &s);
     for (size_t i = 0; i < s.count; i++) RedisModule_FreeString(ctx, s.keys[i]);
     RedisModule_Free(s.keys);
