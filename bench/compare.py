@@ -15,7 +15,8 @@
     moving      strings that move into ckv and out again under 20,000 requests a second
     estimate    what ckv-estimate says of strings, against what they then take, on each data file
     uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
-    report      docs/results.md and its plots from bench/results/<verb>.json, which the other verbs write
+    fleet       how many machines a billion records take, worked out from what others have measured
+    report      docs/results.md, its plots and the fleet of docs/operations.md from bench/results/*.json
 
 A verb prints what it has measured as tables. Those of the demo and of throughput are kept with --json only."""
 
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import time
 
+import fleet
 import report
 from load import Data, progress
 from measure import machine, version
@@ -112,6 +114,7 @@ VERBS = {
     "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
     "moving": (of("moving"), ["records", *SERVER, "rounds"], {"records": 1_000_000, "rounds": 3}),
     "estimate": (of("estimate"), ["records", *SERVER], {"records": 200_000}),
+    "fleet": (None, [], {}),
     "report": (None, [], {}),
 }
 NEED_DATA = {"estimate", "layout", "cache", "uuid"}
@@ -132,9 +135,12 @@ def measure_parts(options, run, path, known):
 def perform(options):
     verb = options.verb
     run = VERBS[verb][0]
+    if verb == "fleet":
+        return report.show(fleet.fleet())
     if verb == "report":
         importlib.import_module("plots").draw()
-        return report.rewrite(report.PAGE, report.generated)
+        report.rewrite(report.PAGE, report.generated)
+        return report.rewrite(fleet.PAGE, fleet.generated)
     path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))
     if verb in NEED_DATA and not options.data:
         raise Failed("no data: --data FILE")

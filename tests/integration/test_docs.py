@@ -109,6 +109,11 @@ def test_the_page_of_results_is_that_of_the_results():
     assert page == read("docs/results.md")
 
 
+def test_the_fleet_is_that_of_the_results():
+    page = in_bench("import fleet, sys; sys.stdout.write(fleet.generated(open(fleet.PAGE).read()))")
+    assert page == read("docs/operations.md")
+
+
 def test_every_picture_of_the_page_is_drawn():
     drawn = in_bench("import plots; plots.save = lambda name, *drawn, **how: print(name); plots.draw()")
     assert sorted(drawn.split()) == sorted(re.findall(r"^!\[.*\]\((\w+)\.png\)", read("docs/results.md"), flags=re.M))
