@@ -75,7 +75,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
         run install deb test-deb bench-codec \
         bench-throughput bench-caches bench-scale bench-layout bench-estimate bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade test-arm64 test-fleet image test-image clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
+        setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
         setup-arm64 setup-image setup-imagetest setup-estimate
 
 all: build/ckv.so build/ckv-estimate ## build the module, build/ckv.so, and build/ckv-estimate (the default)
@@ -91,7 +91,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
+setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
 setup-arm64 setup-image setup-imagetest setup-estimate:
 	@scripts/setup.sh $(@:setup-%=%)
 
@@ -248,17 +248,17 @@ build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare stores, write docs/results.md (N=20000 DATA='file ...')
+bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## compare stores, write docs/results.md (N=20000 DATA='file ...')
 	$(call compare,$(or $(N),20000))
 
-bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
+bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
 bench-moving: build/ckv.so build/ckv-bench | setup-server setup-python ## move N=1000000 strings into ckv and out under 20,000 requests a second
 	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt)) --records $(or $(N),1000000)
 
 define compare
-	.venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
+	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)

@@ -61,7 +61,7 @@ OPTIONS = {
     "scale": dict(type=float, default=1.0, help="of all numbers of records; 1 is what the result was measured with"),
     "caches": dict(metavar="FILE", help="their statistics (CSV)"),
     "cluster": dict(type=positive, action="append", help="one of them; may be repeated; figures of the others stay"),
-    "seconds": dict(type=float, default=4, help="of requests to each server"),
+    "seconds": dict(type=float, default=2, help="of requests to each server"),
     "memcached-megabytes": dict(type=positive, default=4096),
 }
 SERVER = ["data", "redis-server", "module"]

@@ -3,10 +3,10 @@
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
 #   scripts/setup.sh [build|estimate|server|python3|python|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
-#   scripts/setup.sh clients|arm64|image|imagetest     not in all
+#   scripts/setup.sh clients|glide|arm64|image|imagetest     not in all
 #
 # python3 is the interpreter alone, python the environment of the tests in .venv,
-# clients and imagetest those of `make test-clients` and `make test-image` below build.
+# clients, glide and imagetest those of `make test-clients`, `make bench` and `make test-image` below build.
 #
 # On Debian and Ubuntu packages come from apt; elsewhere it says what to install and stops.
 set -eu
@@ -121,6 +121,8 @@ check_clients() {
     have tar || need tar "tar"
 }
 
+check_glide() { check_python; }
+
 check_python3() { have "$PYTHON" || need python3 "Python 3.9 or newer"; }
 
 check_tcl() { have tclsh8.6 || have tclsh8.7 || need tcl "Tcl 8.6 (tclsh8.6)"; }
@@ -179,6 +181,8 @@ finish_build() {
 
 finish_python() { make_venv .venv requirements.txt; }
 
+finish_glide() { make_venv build/glide-venv bench/requirements.txt; }
+
 finish_clients() { make_venv build/clients-venv tests/clients/requirements.txt; }
 
 finish_imagetest() { make_venv build/image-venv tests/image/requirements.txt; }
@@ -214,7 +218,7 @@ for part in "$@"; do
     case $part in
         all) parts="$parts build estimate server python tcl fuzz lint coverage deb bench" ;;
         build | estimate | server | python | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
-        clients | arm64 | image | imagetest) parts="$parts $part" ;;
+        clients | glide | arm64 | image | imagetest) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1
@@ -233,6 +237,6 @@ for part in $parts; do "check_$part"; done
 install_missing
 for part in $parts; do
     case $part in
-        build | python | clients | imagetest | fuzz) "finish_$part" ;;
+        build | python | clients | glide | imagetest | fuzz) "finish_$part" ;;
     esac
 done
