@@ -25,6 +25,8 @@ LAST_RELEASE = c4be429502ed7b9209979067dfa9f1fe64df87b5
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
 SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
           valkey-8.1=valkey/trixie valkey-9.1=valkey/sid
+# Those that are tested with several io-threads as well.
+NEWEST  = redis-8.6 valkey-9.1
 
 export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE BASE
 
@@ -290,11 +292,13 @@ build/asan/ckv.so: $(ASAN_O)
 build/servers/redis-7.0-asan/redis-server: | setup-build
 	scripts/build_server.sh redis-7.0-asan=redis/bookworm
 
-test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers
-	@for server in $(SERVERS); do \
-	    echo "== $${server%%=*}"; \
-	    REDIS_SERVER=$(CURDIR)/build/servers/$${server%%=*}/redis-server \
-	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
+test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
+	scripts/check_servers.sh $(SERVERS)
+	@for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
+	    name=$${server%%[=,]*}; threads=$${server##*,}; \
+	    echo "== $$name, io-threads $$threads"; \
+	    REDIS_SERVER=$(CURDIR)/build/servers/$$name/redis-server \
+	        .venv/bin/python -m pytest tests/integration -rs --io-threads $$threads $(PYTEST_ARGS) || exit 1; \
 	done
 
 # The modes: prefixes (the module with ckv.prefixes "*") and without.

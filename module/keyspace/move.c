@@ -6,6 +6,7 @@
 #include "keyspace/maxmemory.h"
 #include "keyspace/places.h"
 #include "keyspace/string_bytes.h"
+#include "keyspace/tryagain.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -127,10 +128,17 @@ static bool store(const incoming *in, keyed_map *to, const codec_value *value) {
                    expiry_ticks(in->now_ms));
 }
 
+/* The map that it is to be in; NULL: there can be none. One that is on its way from or to another
+ * node must not find another in its place. */
+static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
+    uint32_t place = places_of_key(in->key, in->key_len);
+    if (!maps_at(in->db, place) && tryagain_ask(ctx, in->db, place) == TRYAGAIN_YES) return NULL;
+    return map_home_make(ctx, in->db, place);
+}
+
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const incoming *in,
                            const codec_value *value, int64_t *saved) {
-    uint32_t place = places_of_key(in->key, in->key_len);
-    keyed_map *to = map_home_make(ctx, in->db, place);
+    keyed_map *to = map_for(ctx, in);
     if (!to) return MOVE_LEFT;
     uint64_t before = bytes_of(to->m);
     if (!store(in, to, value)) {

@@ -7,6 +7,7 @@
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
@@ -17,6 +18,7 @@
 #include "transparent/catalogue.h"
 #include "transparent/permission.h"
 #include "transparent/serve_info.h"
+#include "transparent/serve_key.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 
@@ -48,7 +50,7 @@ static RedisModuleDict *untold;
 static void call_move_out(RedisModuleString *key) {
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
-        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CMOVEOUT", "!s", key);
+        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
         if (reply) RedisModule_FreeCallReply(reply);
     }
 }
@@ -218,6 +220,16 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     return strcmp(e->name, "getex") || knows_time(f, argc);
 }
 
+/* Whether a key's records, if there are any, are here. In a cluster they may be on their way to
+ * this node as long as there is no map of its slot. */
+static bool is_here(const char *key, size_t len) {
+    if (places_layout() != PLACES_SLOTS) return true;
+    uint32_t place = places_of_key((const uint8_t *)key, len);
+    for (int db = 0; db < maps_dbs(); db++)
+        if (maps_at(db, place)) return true;
+    return false;
+}
+
 /* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
  * nor held back until a pause of all writes ends. Then the server's own command does the same. */
 static bool is_about_no_record(filtered *f, int first, int last, int step) {
@@ -225,7 +237,7 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
     for (int i = first; i <= last; i += step) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
-        if (key_shapes_may_hold(&ckv.shared.shapes, key, len)) return false;
+        if (key_shapes_may_hold(&ckv.shared.shapes, key, len) || !is_here(key, len)) return false;
     }
     return true;
 }

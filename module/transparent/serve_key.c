@@ -7,6 +7,7 @@
 #include "keyspace/native.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/replicate.h"
+#include "server/acl.h"
 #include "server/clock.h"
 #include "server/reply.h"
 #include "server/role.h"
@@ -70,6 +71,16 @@ int serve_move_in(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bool moved = wanted && move_in(ctx, argv[1]) == MOVE_DONE;
     if (moved) replicate_moved_in(ctx, argv[1]);
     return RedisModule_ReplyWithLongLong(ctx, moved);
+}
+
+/* The filter's, without a key that the server would know of: while a slot is moved, it lets nobody
+ * call a command for a key of it that is a record. From a user it would be a way around his rules.
+ */
+int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    RedisModuleString *user = acl_user_name(ctx);
+    if (!user) return serve_move_out(ctx, argv, argc);
+    RedisModule_FreeString(ctx, user);
+    return RedisModule_ReplyWithError(ctx, "ERR unknown command '" SERVE_MOVE_OUT_UNASKED "'");
 }
 
 /* Whether a command of an AOF, whose keys are every step-th argument, is served once more. */

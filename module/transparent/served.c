@@ -156,6 +156,11 @@ static const command_entry own_commands[] = {
      "step command argument [argument ...]",
      "Runs a command of an append-only file on strings of the server's own.",
      "O(N) where N is the number of its keys, and that of the command", NULL},
+    {.name = SERVE_MOVE_OUT_UNASKED,
+     .function = serve_move_out_unasked,
+     .flags = "write no-monitor no-slowlog",
+     .categories = "admin dangerous",
+     .keys = KEYS_NONE},
     {.name = NULL},
 };
 
