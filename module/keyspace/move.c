@@ -4,6 +4,7 @@
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
+#include "keyspace/migration.h"
 #include "keyspace/places.h"
 #include "keyspace/string_bytes.h"
 #include "keyspace/tryagain.h"
@@ -132,6 +133,7 @@ static bool store(const incoming *in, keyed_map *to, const codec_value *value) {
  * node must not find another in its place. */
 static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
     uint32_t place = places_of_key(in->key, in->key_len);
+    if (migration_awaits_map(in->db, place)) return NULL;
     if (!maps_at(in->db, place) && tryagain_ask(ctx, in->db, place) == TRYAGAIN_YES) return NULL;
     return map_home_make(ctx, in->db, place);
 }

@@ -270,6 +270,7 @@ def test_inert_maps_and_databases(behind_proxy):
         assert_same_records(r, q)
         assert info(q)["unserved_maps"] == 1
     with replica.client(db=3) as q:
+        assert q.execute_command("CDBSIZE") == 1  # before anybody asks for it
         assert q.execute_command("CGET", "in another") == b"v"
 
 
