@@ -354,8 +354,9 @@ def caches_in_short(rows):
 def caches(rows):
     f, first = fleet(rows), rows[0]
     loads = [row["load_average"] for row in rows]
-    head = (f"`make bench-caches`, {first['date']}, {first['machine']}, {first['server']}; scale {first['scale']:g}; "
-            f"{sum(row['seconds'] for row in rows) / 60:.0f} minutes. The load average was {min(loads):.1f} to {max(loads):.1f} "
+    asked = (first["strings"]["requests"] - first["strings"]["follow_ups"]) / first["rate"]
+    head = (f"`bench/compare.py caches --scale {first['scale']:g} --seconds {asked:.2g}`, {first['date']}, {first['machine']}, "
+            f"{first['server']}; {sum(row['seconds'] for row in rows) / 60:.0f} minutes. The load average was {min(loads):.1f} to {max(loads):.1f} "
             "before each cache began: above 2 something else ran beside it.")
     text = (f"{caches_in_short(rows)} (strings with 2.5 times as much: {f['hits_strings_more']:.1%}). RSS {f['rss_each']:.2f} on average. "
             f"Values of random bytes: RAM {f['random_memory']:.3f}, time {f['random_cpu']:.3f}.")
@@ -502,7 +503,8 @@ def parts(report, names):
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
          "fans": ("fans", fans), "transparent": ("transparent", transparent), "moving": ("moving", moving),
-         "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
+         "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "caches": ("caches", caches),
+         "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
 
 
