@@ -236,8 +236,8 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-        if (began_us == 0) began_us = clock_monotonic_us();
-        bool late = clock_monotonic_us() - began_us > COMMAND_US;
+        if (began_us == 0) began_us = clock_thread_us();
+        bool late = clock_thread_us() - began_us > COMMAND_US;
         if (late || (!call_evict() && may_evict(ckv.ctx))) return maxmemory_hold();
     }
 }
