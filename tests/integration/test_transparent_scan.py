@@ -72,7 +72,6 @@ def test_all_strings_move_out_in_the_middle(server):
             assert set(scan(r, move_all_out)[0]) == keys
 
 
-@pytest.mark.skip(reason="written before the mover, which moves strings in beside it and is counted: to be written anew")
 def test_what_is_only_lent_makes_no_second_round(server):
     with server.client() as r, server.client() as other:
         keys = fill(r)
@@ -111,7 +110,6 @@ def test_what_has_expired_goes_when_a_scan_meets_it(server):
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
 
 
-@pytest.mark.skip(reason="written before the mover, which moves strings in beside it and is counted: to be written anew")
 def test_a_replica_is_told_of_it(server, own_server):
     replica = own_server({"ckv.prefixes": "*", "replicaof": f"127.0.0.1 {server.port}"})
     with server.client() as r, replica.client() as other:
