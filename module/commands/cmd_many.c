@@ -3,6 +3,7 @@
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/replicate.h"
 #include "server/reply.h"
 #include "server/clock.h"

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
@@ -45,24 +46,6 @@ const char *native_name(RedisModuleCtx *ctx) {
 }
 
 /* ---- calling --------------------------------------------------------------------------------- */
-
-static RedisModuleDict *calls; /* by name, how many; NULL: none */
-
-void native_note_call(const char *command) {
-    if (!calls) calls = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(calls, (void *)command, strlen(command),
-                             (void *)(uintptr_t)(native_calls_of(command) + 1));
-}
-
-uint64_t native_calls_of(const char *command) {
-    return calls ? (uintptr_t)RedisModule_DictGetC(calls, (void *)command, strlen(command), NULL)
-                 : 0;
-}
-
-void native_forget_calls(void) {
-    if (calls) RedisModule_FreeDict(NULL, calls);
-    calls = NULL;
-}
 
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count) {
