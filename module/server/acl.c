@@ -1,17 +1,31 @@
 /* acl.c: permissions. See acl.h. */
 #include "server/acl.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define REDIS_7_2 0x00070200
 
+static bool trust;
+
+bool acl_trust(bool trusted) {
+    bool was = trust;
+    trust = trusted;
+    return was;
+}
+
+/* Redis 7.0 takes it for granted that there is a user when it is asked for his name, and asks
+ * itself when it is to call a command as him, even one that there is not. */
+static bool has_user(RedisModuleCtx *ctx) {
+    if (RedisModule_GetServerVersion() >= REDIS_7_2) return true;
+    errno = 0;
+    RedisModuleCallReply *reply = RedisModule_Call(ctx, "ckv.nothing", "C");
+    if (reply) RedisModule_FreeCallReply(reply);
+    return errno != ENOTSUP;
+}
+
 RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
-    /* Redis 7.0 takes it for granted that there is a user. A script's client has one, but can't be
-     * asked for by its number. */
-    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
-    if (RedisModule_GetServerVersion() >= REDIS_7_2 || script)
-        return RedisModule_GetCurrentUserName(ctx);
-    return RedisModule_GetClientUserNameById(ctx, RedisModule_GetClientId(ctx));
+    return trust || !has_user(ctx) ? NULL : RedisModule_GetCurrentUserName(ctx);
 }
 
 /* A command and what it reads, or writes, besides the keys that the server knows of. */
@@ -88,15 +102,8 @@ void acl_reply_key_denied(RedisModuleCtx *ctx) {
                                           "the keys used as arguments");
 }
 
-static bool trust;
-
-void acl_trust(bool trusted) {
-    trust = trusted;
-}
-
 /* Asks for the user behind the call; replies if he may not. */
 static bool check(const access *a) {
-    if (trust) return true;
     RedisModuleString *name = acl_user_name(a->ctx);
     if (!name) return true;
     /* A user who has been deleted is not found, and may nothing. */

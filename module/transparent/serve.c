@@ -11,6 +11,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
+#include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
@@ -48,11 +49,13 @@ static RedisModuleDict *untold;
 /* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
  * nowhere. */
 static void call_move_out(RedisModuleString *key) {
+    bool trusted = acl_trust(true);
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
         if (reply) RedisModule_FreeCallReply(reply);
     }
+    acl_trust(trusted);
 }
 
 static void tell_untold(void) {

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
@@ -58,10 +59,10 @@ static bool is_array(RedisModuleCallReply *reply) {
 static RedisModuleCallReply *list(RedisModuleCtx *ctx, const char *command,
                                   RedisModuleString *first, RedisModuleString **more,
                                   size_t count) {
-    acl_trust(true);
+    bool trusted = acl_trust(true);
     native_note_call(command);
     RedisModuleCallReply *reply = RedisModule_Call(ctx, command, "!Esv", first, more, count);
-    acl_trust(false);
+    acl_trust(trusted);
     return reply;
 }
 
@@ -214,9 +215,9 @@ static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
 static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
-        acl_trust(true);
+        bool trusted = acl_trust(true);
         RedisModuleCallReply *reply = RedisModule_Call(ctx, "CRANDOMKEY", "");
-        acl_trust(false);
+        acl_trust(trusted);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;
         if (reply) RedisModule_FreeCallReply(reply);
         if (!key) return NULL;
