@@ -440,7 +440,7 @@ static int get_api(const char *name, void *at) {
         NOTHING(GetContextFlags),
         NOTHING(GetServerVersion),
         NOTHING(GetClientId),
-        NOTHING(GetClientUserNameById),
+        NOTHING(GetCurrentUserName),
         NOTHING(SetCommandInfo),
         NOTHING(LoadConfigs),
         NOTHING(RegisterInfoFunc),
