@@ -25,8 +25,10 @@ LAST_RELEASE = c4be429502ed7b9209979067dfa9f1fe64df87b5
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
 SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
           valkey-8.1=valkey/trixie valkey-9.1=valkey/sid
+# Those that are tested with several io-threads as well.
+NEWEST  = redis-8.6 valkey-9.1
 
-export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE
+export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE BASE
 
 # What may be added to (CFLAGS, LDFLAGS) and what must be there. An include path of ours comes last:
 # a redismodule.h of the system is preferred, REDISMODULE_INCLUDE=<dir> comes before both.
@@ -39,6 +41,7 @@ COVERAGE  = -O1 -g -w --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
 BENCH_LIBS = -lhiredis -lmemcached -lzstd -lz -lpthread -lm
+ESTIMATE_LIBS = -lhiredis -lssl -lcrypto -lzstd -lm
 
 CORE_C    = $(wildcard module/core/*/*.c)
 MODULE_C  = $(CORE_C) $(filter-out module/core/%,$(wildcard module/*.c module/*/*.c))
@@ -47,8 +50,10 @@ FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
+ESTIMATE_C = $(wildcard tools/ckv-estimate/*.c)
+ESTIMATE_ALONE = $(patsubst %,tools/ckv-estimate/%.c,counted family interval uri) bench/common/fail.c
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
-            bench/*.c bench/*/*.[ch])
+            bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
@@ -68,14 +73,15 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-caches bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
-        test-upgrade clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        bench-throughput bench-caches bench-scale bench-layout bench-estimate bench bench-full servers test-servers test-redis-suite test-clients \
+        test-upgrade test-arm64 test-fleet image test-image clean distclean \
+        setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
+        setup-arm64 setup-image setup-imagetest setup-estimate
 
-all: build/ckv.so ## build the module, build/ckv.so (the default)
+all: build/ckv.so build/ckv-estimate ## build the module, build/ckv.so, and build/ckv-estimate (the default)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo "Variables: N=<records> DATA=<file> (demo)  PORT=<port> (run)  REDISMODULE_INCLUDE=<dir>"
 	@echo "           REDIS_SERVER=<binary>  FUZZ_SECONDS=<s>  PYTEST_ARGS='-k expire'  DESTDIR=<dir>"
@@ -85,14 +91,23 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
+setup-arm64 setup-image setup-imagetest setup-estimate:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
-build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o: \
+build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o \
+build/arm64/module/core/%.o: \
     INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------
+
+build/ckv-estimate: $(ESTIMATE_C:%.c=build/release/%.o) $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ESTIMATE_LIBS)
+
+$(ESTIMATE_C:%.c=build/release/%.o): | setup-estimate
+
+build/release/tools/%.o: INCLUDES += -Ibench
 
 build/ckv.so: $(MODULE_O)
 	$(call say,LINK)$(CC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-z,defs -o $@ $^ $(LIBS)
@@ -105,9 +120,10 @@ build/release/%.o: %.c Makefile | setup-build
 run: build/ckv.so | setup-server ## a redis-server with the module in the foreground, PORT=6379
 	$(REDIS_SERVER) --port $(PORT) --bind 127.0.0.1 --save "" --loadmodule $(CURDIR)/build/ckv.so
 
-install: build/ckv.so ## put the module into $(DESTDIR)/usr/lib/redis/modules
-	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules
+install: build/ckv.so build/ckv-estimate ## put the module into $(DESTDIR)/usr/lib/redis/modules, ckv-estimate into bin
+	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules $(DESTDIR)$(PREFIX)/bin
 	install -m 755 build/ckv.so $(DESTDIR)$(PREFIX)/lib/redis/modules/ckv.so
+	install -m 755 build/ckv-estimate $(DESTDIR)$(PREFIX)/bin/ckv-estimate
 
 deb: | setup-build setup-deb ## a Debian package, build/redis-ckv_<version>_<architecture>.deb
 	debian/rules binary
@@ -124,7 +140,7 @@ test-long: fuzz ## what takes longer: every fuzz target for a minute, five minut
 	$(MAKE) soak SOAK_ARGS='--seconds 300'
 
 # Each test is a program, built with AddressSanitizer and UBSan.
-unit: $(UNIT) ## the C tests of module/core
+unit: $(UNIT) ## the C tests of module/core, and of what ckv-estimate has of its own
 	@for test in $(UNIT); do echo "== $$test"; $$test || exit 1; done
 
 build/asan/%.o: %.c Makefile | setup-build
@@ -133,6 +149,13 @@ build/asan/%.o: %.c Makefile | setup-build
 
 build/asan/tests/unit/%: build/asan/tests/unit/%.o $(filter build/asan/module/core/%,$(ASAN_O))
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+# Those of ckv-estimate need what of it knows no server.
+build/asan/tests/unit/estimate/%: build/asan/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/asan/%.o)
+	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+build/asan/tests/unit/estimate/%.o build/asan/tools/%.o build/asan/bench/%.o \
+build/coverage/tests/unit/estimate/%.o build/coverage/tools/%.o build/coverage/bench/%.o: INCLUDES += -Ibench -Itools/ckv-estimate
 
 fuzz: $(FUZZ) ## every fuzz target for FUZZ_SECONDS=60
 	@for target in $(FUZZ); do scripts/fuzz.sh $$target $(FUZZ_SECONDS) || exit 1; done
@@ -170,6 +193,9 @@ build/coverage/%.o: %.c Makefile | setup-build
 	$(call say,CC  )$(CC) $(ALL_FLAGS) $(COVERAGE) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
 
 build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
+	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
+
+build/coverage/tests/unit/estimate/%: build/coverage/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/coverage/%.o)
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
 lint: | setup-lint ## clang-format, cppcheck, and who includes whom (scripts/layers.txt)
@@ -210,6 +236,9 @@ bench-scale: build/ckv.so build/ckv-bench | setup-server setup-python3 ## densit
 	$(PYTHON) $(call measure,scale,$(wildcard $(DATA_DIR)/tweets.txt $(DATA_DIR)/tweets_big.txt)) $(addprefix --records ,$(N)) \
 	    $(addprefix --parts ,$(PARTS)) $(addprefix --kinds $(DATA_DIR)/,tweets.txt ohio.txt github.txt)
 
+bench-estimate: build/ckv.so build/ckv-bench build/ckv-estimate | setup-server setup-python3 ## what ckv-estimate says, against what the records take (N=200000 DATA='file ...')
+	$(PYTHON) $(call measure,estimate,$(ALL_DATA)) $(addprefix --records ,$(N))
+
 bench-layout: build/bench-layout | setup-python3 ## what each byte of a record in memory is for (N=10000000 DATA=file)
 	$(PYTHON) bench/compare.py layout $(addprefix --records ,$(N)) --data $(or $(DATA),$(DATA_DIR)/tweets.txt)
 
@@ -219,18 +248,22 @@ build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare stores, write docs/results.md (N=20000 DATA='file ...')
+bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## compare stores, write docs/results.md (N=20000 DATA='file ...')
 	$(call compare,$(or $(N),20000))
 
-bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
+bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
+bench-moving: build/ckv.so build/ckv-bench | setup-server setup-python ## move N=1000000 strings into ckv and out under 20,000 requests a second
+	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt)) --records $(or $(N),1000000)
+
 define compare
-	.venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
+	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
 	.venv/bin/python $(call measure,transparent,$(wildcard $(DATA_DIR)/tweets.txt))
+	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python bench/compare.py report
 endef
 
@@ -259,11 +292,13 @@ build/asan/ckv.so: $(ASAN_O)
 build/servers/redis-7.0-asan/redis-server: | setup-build
 	scripts/build_server.sh redis-7.0-asan=redis/bookworm
 
-test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers
-	@for server in $(SERVERS); do \
-	    echo "== $${server%%=*}"; \
-	    REDIS_SERVER=$(CURDIR)/build/servers/$${server%%=*}/redis-server \
-	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
+test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
+	scripts/check_servers.sh $(SERVERS)
+	@for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
+	    name=$${server%%[=,]*}; threads=$${server##*,}; \
+	    echo "== $$name, io-threads $$threads"; \
+	    REDIS_SERVER=$(CURDIR)/build/servers/$$name/redis-server \
+	        .venv/bin/python -m pytest tests/integration -rs --io-threads $$threads $(PYTEST_ARGS) || exit 1; \
 	done
 
 # The modes: prefixes (the module with ckv.prefixes "*") and without.
@@ -284,15 +319,66 @@ test-upgrade: build/ckv.so | setup-server setup-python ## the last release's mod
 	scripts/build_release.sh $(LAST_RELEASE)
 	CKV_OLD_MODULE=$(CURDIR)/build/releases/$(LAST_RELEASE)/build/ckv.so $(pytest) tests/upgrade $(PYTEST_ARGS)
 
+test-fleet: build/ckv.so | setup-server setup-python ## a cluster of 12 nodes under load: a primary killed, two added, two removed (N=12000000 DATA=file)
+	.venv/bin/python tests/fleet/fleet.py $(addprefix --records ,$(N)) $(addprefix --data ,$(DATA)) $(FLEET_ARGS)
+
+# For another processor, in qemu's user mode. Undefined behaviour traps: no run-time library is needed.
+ARM64_ROOT  = build/arm64/root
+ARM64_CC    = aarch64-linux-gnu-gcc
+ARM64_FLAGS = -O2 -g -fsanitize=undefined -fsanitize-undefined-trap-on-error
+ARM64_LINK  = $(ARM64_CC) $(ARM64_FLAGS) -L$(ARM64_ROOT)/usr/lib/aarch64-linux-gnu
+ARM64_RUN   = qemu-aarch64 -L $(ARM64_ROOT)
+ARM64_UNIT  = $(patsubst %.c,build/arm64/%,$(filter-out tests/unit/estimate/%,$(UNIT_C)))
+ARM64_FUZZ  = $(FUZZ_C:%.c=build/arm64/%)
+
+test-arm64: $(ARM64_UNIT) $(ARM64_FUZZ) build/arm64/ckv.so build/arm64/redis-server build/ckv.so fuzz-short | setup-server setup-python ## unit tests, fuzz corpora and the module on arm64 (emulated); files to and from it
+	@for test in $(ARM64_UNIT); do echo "== $$test"; $(ARM64_RUN) $$test || exit 1; done
+	@for target in $(ARM64_FUZZ); do \
+	    echo "== $$target"; \
+	    find build/fuzz/corpus/$${target##*/fuzz_} -type f -print0 | xargs -0 $(ARM64_RUN) $$target || exit 1; \
+	done
+	CKV_ARM64_MODULE=$(CURDIR)/build/arm64/ckv.so CKV_ARM64_SERVER=$(CURDIR)/build/arm64/redis-server \
+	    $(pytest) tests/arm64 $(PYTEST_ARGS)
+
+$(ARM64_ROOT)/usr/bin/redis-server: | setup-arm64
+	scripts/arm64_root.sh
+
+build/arm64/redis-server: $(ARM64_ROOT)/usr/bin/redis-server
+	printf '#!/bin/sh\nexec qemu-aarch64 -L %s %s "$$@"\n' $(CURDIR)/$(ARM64_ROOT) $(CURDIR)/$< >$@
+	chmod +x $@
+
+build/arm64/%.o: %.c Makefile | setup-build $(ARM64_ROOT)/usr/bin/redis-server
+	@mkdir -p $(@D)
+	$(call say,CC  )$(ARM64_CC) $(ALL_FLAGS) $(ARM64_FLAGS) -fPIC -fvisibility=hidden $(INCLUDES) -idirafter $(ARM64_ROOT)/usr/include -c -o $@ $<
+
+build/arm64/ckv.so: $(MODULE_C:%.c=build/arm64/%.o)
+	$(call say,LINK)$(ARM64_LINK) -shared -o $@ $^ $(LIBS)
+
+build/arm64/tests/unit/%: build/arm64/tests/unit/%.o $(CORE_C:%.c=build/arm64/%.o)
+	$(call say,LINK)$(ARM64_LINK) -o $@ $^ $(LIBS)
+
+build/arm64/tests/fuzz/%: build/arm64/tests/fuzz/%.o build/arm64/tests/fuzz/replay.o build/arm64/tests/fuzz/shim.o $(MODULE_C:%.c=build/arm64/%.o)
+	$(call say,LINK)$(ARM64_LINK) -o $@ $^ $(LIBS)
+
+image: build/image/ckv-redis.tar build/image/ckv-valkey.tar ## images to try it with, left there (as root; BASE=debian:trixie-slim)
+
+build/image/ckv-%.tar: $(wildcard image/* module/*.[ch] module/*/*.[ch] module/core/*/*.[ch]) | setup-build setup-image
+	scripts/build_image.sh $*
+
+test-image: image | setup-imagetest ## run them: settings, health, a kill and a restart on the same volume
+	build/image-venv/bin/python -m pytest -c tests/integration/pytest.ini tests/image $(PYTEST_ARGS)
+
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/bench-*
+	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/bench-*
+	rm -rf build/arm64/module build/arm64/tests build/arm64/ckv.so build/image/*.tar
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
+-include $(ESTIMATE_C:%.c=build/release/%.d) $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
+-include $(MODULE_C:%.c=build/arm64/%.d) $(UNIT_C:%.c=build/arm64/%.d) $(FUZZ_C:%.c=build/arm64/%.d)
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

@@ -27,7 +27,7 @@
 #define CKV_ASKING_PREFIX "ckv+"
 
 typedef struct ckv_config {
-    long long maps, dictionary_size, compression_level, train_after, maxmemory;
+    long long maps, dictionary_size, compression_level, train_after, maxmemory, move_cpu;
 } ckv_config;
 
 typedef struct ckv_stats {

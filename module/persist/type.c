@@ -1,12 +1,14 @@
 /* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
 #include "persist/type.h"
 
+#include "background/mover.h"
 #include "core/map/map_copy.h"
 #include "core/map/map_defrag.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
+#include "persist/beside.h"
 #include "persist/rdb.h"
 
 #include <string.h>
@@ -103,6 +105,7 @@ static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void 
     (void)ctx, (void)e, (void)sub;
     const RedisModuleSwapDbInfo *info = data;
     maps_swap_db(info->dbnum_first, info->dbnum_second);
+    mover_begin_anew();
     watched_db_from(info->dbnum_first, info->dbnum_second);
     watched_db_from(info->dbnum_second, info->dbnum_first);
 }
@@ -121,15 +124,8 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
         return;
     }
     rdb_loading_ended();
-    if (maps_any()) aof_form_records_loaded();
-}
-
-static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED)
-        rdb_begin_beside_served();
-    else
-        rdb_end_beside_served(sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED);
+    if (maps_any()) aof_form_has_records();
+    mover_begin_anew();
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */
@@ -160,6 +156,5 @@ int type_register(RedisModuleCtx *ctx) {
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplAsyncLoad, on_async_load);
-    return REDISMODULE_OK;
+    return beside_start(ctx);
 }

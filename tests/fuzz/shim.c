@@ -233,6 +233,11 @@ static void CloseKey(RedisModuleKey *key) {
 static int KeyType(RedisModuleKey *key) {
     return key->value ? REDISMODULE_KEYTYPE_MODULE : REDISMODULE_KEYTYPE_EMPTY;
 }
+static const RedisModuleString *GetKeyNameFromModuleKey(RedisModuleKey *key) {
+    static RedisModuleString name;
+    name = (RedisModuleString){key->name, strlen(key->name)};
+    return &name;
+}
 static RedisModuleType *ModuleTypeGetType(RedisModuleKey *key) {
     return key->value ? (RedisModuleType *)&shim_type : NULL;
 }
@@ -338,7 +343,7 @@ static int CreateCommand(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFu
     (void)ctx, (void)flags, (void)first, (void)last, (void)step;
     /* Those that stand for the server's own commands need the server. */
     if (strncmp(name, "ckv.", 4) && strncmp(name, "ckv+", 4) && strcmp(name, "cmoveout") &&
-        strcmp(name, "cplain"))
+        strcmp(name, "cmovein") && strcmp(name, "cplain"))
         shim_commands[shim_command_count++] = (shim_command){name, function};
     return REDISMODULE_OK;
 }
@@ -409,6 +414,7 @@ static int get_api(const char *name, void *at) {
         HERE(OpenKey),
         HERE(CloseKey),
         HERE(KeyType),
+        HERE(GetKeyNameFromModuleKey),
         HERE(ModuleTypeGetType),
         HERE(ModuleTypeGetValue),
         HERE(ModuleTypeSetValue),
@@ -434,7 +440,7 @@ static int get_api(const char *name, void *at) {
         NOTHING(GetContextFlags),
         NOTHING(GetServerVersion),
         NOTHING(GetClientId),
-        NOTHING(GetClientUserNameById),
+        NOTHING(GetCurrentUserName),
         NOTHING(SetCommandInfo),
         NOTHING(LoadConfigs),
         NOTHING(RegisterInfoFunc),

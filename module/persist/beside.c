@@ -1,0 +1,69 @@
+/* beside.c: files beside the data that is served. See beside.h. */
+#include "persist/beside.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/relocate.h"
+#include "keyspace/watched.h"
+
+#include <string.h>
+
+/* Names only: in Redis 7.0 all databases that are loaded into say that they are the first. */
+static struct {
+    RedisModuleString **names;
+    size_t count, room;
+} list;
+
+static bool loading;
+
+bool beside_loading(void) {
+    return loading;
+}
+
+void beside_note(const RedisModuleString *name) {
+    if (list.count == list.room) {
+        list.room = list.room ? 2 * list.room : 64;
+        list.names = RedisModule_Realloc(list.names, list.room * sizeof *list.names);
+    }
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    list.names[list.count++] = RedisModule_CreateString(NULL, text, len);
+}
+
+static void forget_all(void) {
+    for (size_t i = 0; i < list.count; i++) RedisModule_FreeString(NULL, list.names[i]);
+    RedisModule_Free(list.names);
+    memset(&list, 0, sizeof list);
+}
+
+static void list_map(int db, RedisModuleString *name) {
+    RedisModuleKey *key = RedisModule_OpenKey(ckv.ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    if (RedisModule_ModuleTypeGetType(key) == ckv.type) {
+        keyed_map *s = RedisModule_ModuleTypeGetValue(key);
+        if (s->state != MAP_LISTED) maps_list(s, db, name);
+    }
+    RedisModule_CloseKey(key);
+}
+
+/* The server has swapped its databases already. */
+static void take_over(void) {
+    watched_db(-1);
+    maps_unlist_db(-1);
+    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
+        for (size_t i = 0; i < list.count && RedisModule_DbSize(ckv.ctx) > 0; i++)
+            list_map(db, list.names[i]);
+    watched_db(-1);
+    if (!relocate_all())
+        ckv_log("warning", "records of the primary are missing here: it has another ckv.maps");
+}
+
+static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED) maps_hide_none();
+    loading = sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED;
+    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED) take_over();
+    forget_all();
+}
+
+int beside_start(RedisModuleCtx *ctx) {
+    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplAsyncLoad, on_async_load);
+}
