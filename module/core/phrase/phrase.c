@@ -244,7 +244,7 @@ static void fill_first(phrase_dict *d, uint32_t context) {
     uint32_t s = 0;
     for (uint32_t i = 0; i < 1u << d->first_bits; i++) {
         while (segment[s].limit <= i << shift) s++;
-        bool sure = segment[s].limit >= (i + 1) << shift;
+        bool sure = segment[s].len > 0 && segment[s].limit >= (i + 1) << shift;
         first[i] = sure ? (phrase_first){segment[s].rank, segment[s].class, segment[s].len}
                         : (phrase_first){(uint16_t)s, PHRASE_NO_CLASS, 0};
     }
