@@ -306,15 +306,15 @@ phrase_dict *phrase_build(const mem *m, const phrase_plan *plan) {
 }
 
 size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const uint8_t *len,
-                   uint32_t n, uint32_t groups, uint32_t contexts) {
+                   uint32_t n, uint32_t groups, uint32_t contexts, uint32_t copies) {
     uint32_t *order = NULL;
     needs needs;
     size_t bytes = 0;
     const uint8_t **text_of = m->alloc(n * sizeof *text_of);
-    phrase_plan plan = {.n = n + COPY_CODES,
-                        .groups = groups,
-                        .contexts = contexts,
-                        .copies = COPY_CODES,
+    phrase_plan plan = {.n = n + copies,
+                        .groups = groups + copies,
+                        .contexts = contexts + (copies > 0),
+                        .copies = copies,
                         .text = text_of,
                         .len = len};
     if (!text_of) return 0;

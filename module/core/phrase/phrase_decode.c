@@ -96,14 +96,15 @@ static inline bool take_copy(reader *r, phrase_first f, size_t at, phrase_copy *
     return copy->len > 0 && copy->from < at;
 }
 
-/* Writes a phrase, as 16 bytes where there is room for them. Returns its length; 0: no room. */
+/* Writes a phrase, as 32 bytes where there is room for them: few are longer, so that the processor
+ * guesses right. Returns its length; 0: no room. */
 static inline size_t write_phrase(const phrase_dict *d, uint32_t rank, uint8_t *to, size_t room) {
     uint32_t entry = d->entry[rank];
     const uint8_t *from = d->text + (entry >> 6);
     size_t len = (entry & 63) + 1;
     if (room >= PHRASE_LEN_MAX) {
-        memcpy(to, from, 16);
-        if (len > 16) memcpy(to + 16, from + 16, PHRASE_LEN_MAX - 16);
+        memcpy(to, from, 32);
+        if (len > 32) memcpy(to + 32, from + 32, PHRASE_LEN_MAX - 32);
     } else {
         if (len > room) return 0;
         memcpy(to, from, len);

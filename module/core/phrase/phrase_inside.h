@@ -85,9 +85,9 @@ typedef struct phrase_plan {
 /* Checks a plan and makes a dictionary of it. NULL: out of memory, or the plan is wrong. */
 phrase_dict *phrase_build(const mem *m, const phrase_plan *plan);
 
-/* What a dictionary of n phrases with copies, at text + at[i], would take, bytes. 0: out of memory.
- */
+/* What a dictionary would take, bytes, of n phrases at text + at[i] with so many groups and
+ * contexts, and of copies (COPY_CODES or none) with theirs. 0: out of memory. */
 size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const uint8_t *len,
-                   uint32_t n, uint32_t groups, uint32_t contexts);
+                   uint32_t n, uint32_t groups, uint32_t contexts, uint32_t copies);
 
 #endif

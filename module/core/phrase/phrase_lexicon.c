@@ -18,6 +18,14 @@
  * speed and in what codes lose by being whole bits. */
 #define WORTH_KEEPING  20.0f
 #define WORTH_OF_TOKEN 1.0f
+/* The fast parse is tried on one record in so many, and so many bytes of it; what it loses by a
+ * phrase counts by this part. */
+#define REGRET_EVERY  8
+#define REGRET_BYTES  4096
+#define REGRET_WEIGHT 0.5f
+/* What a phrase takes in a dictionary beside its text, for itself and for each marker. Bytes. */
+#define PHRASE_ROOM 18
+#define MARKER_ROOM 12
 /* What a pair of neighbours must promise to save to be made a phrase. Bits. */
 #define WORTH_JOINING 12.0f
 #define JOIN_TOKENS   (4u << 20) /* that neighbours are looked for among */
@@ -92,7 +100,8 @@ bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes, bool cheapest) 
         x->parser = m->alloc(sizeof *x->parser);
         x->cost = m->alloc(x->max * sizeof *x->cost);
         x->record = m->alloc(x->max * sizeof *x->record);
-        if (!x->parser || !x->cost || !x->record) return false;
+        x->regret = m->alloc(x->max * sizeof *x->regret);
+        if (!x->parser || !x->cost || !x->record || !x->regret) return false;
     }
     if (!x->text || !x->at || !x->count || !x->len || !x->match.cells || !x->match.filter)
         return false;
@@ -109,8 +118,8 @@ bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes, bool cheapest) 
 }
 
 void lexicon_free(lexicon *x) {
-    void *blocks[] = {x->text,         x->at,     x->count, x->len,   x->match.cells,
-                      x->match.filter, x->parser, x->cost,  x->record};
+    void *blocks[] = {x->text,         x->at,     x->count, x->len,    x->match.cells,
+                      x->match.filter, x->parser, x->cost,  x->record, x->regret};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i]) x->mem->free(blocks[i]);
 }
@@ -291,7 +300,9 @@ static void join_if_worth(lexicon *x, uint32_t a, uint32_t b, uint32_t count, fl
     if (count < 2 || saved < WORTH_JOINING) return;
     memcpy(text, x->text + x->at[a], x->len[a]);
     memcpy(text + x->len[a], x->text + x->at[b], x->len[b]);
-    if (!is_known(x, text, len)) join(x, a, b);
+    if (is_known(x, text, len)) return;
+    uint32_t joined = join(x, a, b);
+    if (joined != b) x->count[joined] = count;
 }
 
 /* Counts the pairs of neighbours among tokens. */
@@ -329,6 +340,41 @@ bool lexicon_join(lexicon *x, const sample_set *set) {
 
 /* ---- weeding out ----------------------------------------------------------------------------- */
 
+/* Writes the bits that the cheapest parse of each end of a record takes, without copies. */
+static void cost_of_rest(const lexicon *x, const uint8_t *p, uint32_t n, uint32_t *rest) {
+    rest[n] = 0;
+    for (uint32_t at = n; at-- > 0;) {
+        uint8_t tail[8] = {0};
+        phrase_found found[PHRASE_LEN_MAX];
+        if (n - at < 8) memcpy(tail, p + at, n - at);
+        unsigned count = phrase_match_all(&x->match, n - at < 8 ? tail : p + at, n - at, found);
+        rest[at] = UINT32_MAX;
+        for (unsigned i = 0; i < count; i++) {
+            uint32_t cost = x->cost[found[i].payload] + rest[at + found[i].len];
+            if (cost < rest[at]) rest[at] = cost;
+        }
+    }
+}
+
+void lexicon_regret(lexicon *x, const sample_set *set) {
+    uint32_t rest[REGRET_BYTES + 1];
+    if (!x->parser) return;
+    price(x);
+    memset(x->regret, 0, x->n * sizeof *x->regret);
+    for (uint32_t i = 0; i < set->n; i += REGRET_EVERY) {
+        pace_keep();
+        const uint8_t *p = set->list[i].data;
+        uint32_t n = set->list[i].len < REGRET_BYTES ? set->list[i].len : REGRET_BYTES;
+        cost_of_rest(x, p, n, rest);
+        for (uint32_t at = 0, phrase; at < n;) {
+            uint32_t end = at + match(x, p + at, n - at, &phrase);
+            uint32_t lost = x->cost[phrase] + rest[end] - rest[at];
+            x->regret[phrase] += (float)(lost * REGRET_EVERY) / PARSE_BIT;
+            at = end;
+        }
+    }
+}
+
 /* Bits that a phrase saves in the sample, against writing its bytes with other phrases. */
 static float saves(const lexicon *x, uint32_t i, float tokens) {
     const uint8_t *p = x->text + x->at[i];
@@ -363,7 +409,7 @@ static float saves_cheapest(const lexicon *x, uint32_t i) {
         }
     }
     float saved = (float)best[len] / PARSE_BIT - WORTH_OF_TOKEN - (float)x->cost[i] / PARSE_BIT;
-    return (float)x->count[i] * saved;
+    return (float)x->count[i] * saved - x->regret[i] * REGRET_WEIGHT;
 }
 
 /* The value that all but `most` of the values are not above. */
@@ -388,17 +434,21 @@ static void renumber(lexicon *x, uint32_t i, uint32_t to) {
     make_known(x, to);
 }
 
+/* By how much a phrase makes up for the memory that it takes; 0: not worth keeping. */
+static float worth(const lexicon *x, uint32_t i, float tokens) {
+    float saved = x->parser ? saves_cheapest(x, i) : saves(x, i, tokens);
+    unsigned room = PHRASE_ROOM + x->len[i] + (x->len[i] - 1u) / 8 * MARKER_ROOM;
+    return saved < WORTH_KEEPING ? 0 : saved / (float)room;
+}
+
 bool lexicon_keep(lexicon *x, uint32_t most) {
     float *value = x->mem->alloc(x->n * sizeof *value), tokens = 0;
     if (!value) return false;
     for (uint32_t i = 0; i < x->n; i++) tokens += (float)x->count[i];
-    if (x->parser) price(x);
-    for (uint32_t i = 0; i < x->n; i++)
-        value[i] = i < 256 ? 0 : x->parser ? saves_cheapest(x, i) : saves(x, i, tokens);
-    float limit = limit_of(value, x->n, most < 256 ? 0 : most - 256);
-    if (limit < WORTH_KEEPING) limit = WORTH_KEEPING;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < x->n; i++) kept += i < 256 || value[i] > limit;
+    for (uint32_t i = 256; i < x->n; i++) value[i] = worth(x, i, tokens);
+    float limit = limit_of(value + 256, x->n - 256, most < 256 ? 0 : most - 256);
+    uint32_t kept = 256;
+    for (uint32_t i = 256; i < x->n; i++) kept += value[i] > limit;
     size_matcher(x, kept);
     kept = 0;
     empty_matcher(x);

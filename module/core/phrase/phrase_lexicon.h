@@ -27,6 +27,7 @@ typedef struct lexicon {
     phrase_parser *parser;
     uint16_t *cost;   /* [n] */
     uint32_t *record; /* [n] the last one with the phrase, + 1; LEXICON_SPREAD: there are two */
+    float *regret;    /* [n] bits that the fast parse loses by taking it, by lexicon_regret() */
     bool copies;
     uint32_t copy_count[COPY_CODES];
     uint16_t copy_cost[COPY_CODES];
@@ -63,8 +64,12 @@ bool lexicon_join(lexicon *x, const sample_set *set);
 size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t fast_every, uint32_t *tokens,
                      size_t max);
 
-/* Keeps the `most` phrases that save most, none that save too little, and all single bytes;
- * counts must be there and are kept, numbers are not. */
+/* Finds out what the fast parse, which takes the longest phrase, loses by which: a phrase may end
+ * where nothing good goes on. Counts must be there. */
+void lexicon_regret(lexicon *x, const sample_set *set);
+
+/* Keeps the `most` phrases that save most for the memory they take, none that saves too little, and
+ * all single bytes; counts and regrets must be there. Counts are kept, numbers are not. */
 bool lexicon_keep(lexicon *x, uint32_t most);
 
 #endif

@@ -10,10 +10,9 @@
  * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
  * more and more is asked for, until the test samples, one in 32, which were not learned from, get
  * longer. For the cheapest parse 2 is good for all: what is frequent enough comes of joining and
- * weeding out, which is done in rounds, each of which parses the sample with what the last one
- * left:
+ * weeding out, each of which parses the sample with what the last one left:
  *
- *      grow --> (parse, join neighbours, parse, weed out) twice --> parse, classes, groups, codes
+ *      grow --> join neighbours --> weed out --> join again --> weed out until it fits --> codes
  */
 #include "phrase/phrase_learn.h"
 
@@ -27,8 +26,6 @@
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
 /* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
 #define SMALLER_IS_WORTH 200
-/* Of parsing the cheapest way, joining and weeding out. */
-#define ROUNDS 2
 /* Codes are for both ways to encode, but rather for the cheapest: one record in so many counts as
  * the fast one cuts it, where there are no copies, which the learning knows in one way only. */
 #define FAST_EVERY 4
@@ -36,6 +33,7 @@
  * phrases then stays at about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
 #define RATIO_ONE           1000000u
+#define PHRASES_MOST        (PHRASE_MAX - COPY_CODES)
 
 typedef struct limits {
     size_t max_bytes;
@@ -94,24 +92,30 @@ static sample_set front(const sample_set *set, size_t bytes) {
 /* ---- learning -------------------------------------------------------------------------------- */
 
 static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
-    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups + COPY_CODES,
-                       limits->classes + 2);
+    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1,
+                       lexicon_copies(x));
+}
+
+/* Keeps `most` of the phrases. False: out of memory. */
+static bool weed_out(lexicon *x, const sample_set *set, uint32_t most) {
+    lexicon_parse(x, set, 0, NULL, 0);
+    lexicon_regret(x, set);
+    return lexicon_keep(x, most);
 }
 
 /* Weeds out until the dictionary fits. False: out of memory. */
 static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
-    uint32_t most = PHRASE_MAX - COPY_CODES;
+    uint32_t most = PHRASES_MOST;
     size_t least = size_of(x, 256, limits); /* the single bytes alone */
-    for (;;) {
-        lexicon_parse(x, set, 0, NULL, 0);
-        if (!lexicon_keep(x, most)) return false;
+    while (least > 0 && weed_out(x, set, most)) {
         size_t bytes = size_of(x, x->n, limits);
-        if (least == 0 || bytes == 0) return false;
+        if (bytes == 0) return false;
         if (bytes <= limits->max_bytes || x->n == 256) return true;
         double room = limits->max_bytes > least ? (double)(limits->max_bytes - least) : 0;
         most = 256 + (uint32_t)((x->n - 256) * 0.99 * room / (double)(bytes - least));
         if (most < x->n / 2) most = x->n / 2;
     }
+    return false;
 }
 
 static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits) {
@@ -139,9 +143,8 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
  * of memory. */
 static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
     lexicon_count(x, set);
-    for (int round = 0; round < ROUNDS; round++)
-        if (!lexicon_join(x, set) || !shrink(x, set, limits)) return false;
-    return true;
+    return lexicon_join(x, set) && weed_out(x, set, PHRASES_MOST) && lexicon_join(x, set) &&
+           shrink(x, set, limits);
 }
 
 static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
