@@ -197,14 +197,15 @@ static void free_encoded(encoded *e) {
     free(e->len);
 }
 
-static size_t phrase_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {
-    return phrase_encode(((phrases *)self)->dict, r->data, r->len, to, cap);
-}
 /* A dictionary and room to parse in. */
 typedef struct phrases {
     phrase_dict *dict;
     void *scratch;
 } phrases;
+
+static size_t phrase_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {
+    return phrase_encode(((phrases *)self)->dict, r->data, r->len, to, cap);
+}
 
 static size_t cheapest_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {
     phrases *p = self;
