@@ -268,15 +268,14 @@ void lexicon_count(lexicon *x, const sample_set *set) {
     for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_count[i] = (uint32_t)w.n / COPIES_AT_FIRST;
 }
 
-size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t fast_every, uint32_t *tokens,
-                     size_t max) {
+size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max) {
     token_writer w = {tokens, 0, max};
     if (x->parser) open_parser(x);
     forget_counts(x);
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
         put_token(&w, LEXICON_START);
-        if (x->parser && (fast_every == 0 || i % fast_every != 0))
+        if (x->parser)
             parse_cheapest(x, &set->list[i], i, &w);
         else
             parse_fast(x, &set->list[i], &w);
@@ -322,7 +321,7 @@ bool lexicon_join(lexicon *x, const sample_set *set) {
     uint32_t *tokens = x->mem->alloc(most * sizeof *tokens);
     if (t.cells && tokens) {
         memset(t.cells, 0, t.n * sizeof *t.cells);
-        size_t n = lexicon_parse(x, set, 0, tokens, most);
+        size_t n = lexicon_parse(x, set, tokens, most);
         if (x->copied < set->bytes / COPIES_SHARE) x->copies = false;
         count_pairs(x, &t, tokens, n < most ? n : most);
         price(x);

@@ -58,11 +58,8 @@ void lexicon_count(lexicon *x, const sample_set *set);
 bool lexicon_join(lexicon *x, const sample_set *set);
 
 /* Cuts the sample into phrases and counts them. Writes the first `max` of them to `tokens`, each
- * record's after a LEXICON_START. Returns how many there are in all, starts included. Where the
- * cheapest parse is wanted, one record in `fast_every` is parsed fast all the same, none if that
- * is 0. */
-size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t fast_every, uint32_t *tokens,
-                     size_t max);
+ * record's after a LEXICON_START. Returns how many there are in all, starts included. */
+size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max);
 
 /* Finds out what the fast parse, which takes the longest phrase, loses by which: a phrase may end
  * where nothing good goes on. Counts must be there. */

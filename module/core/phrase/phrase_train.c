@@ -26,9 +26,6 @@
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
 /* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
 #define SMALLER_IS_WORTH 200
-/* Codes are for both ways to encode, but rather for the cheapest: one record in so many counts as
- * the fast one cuts it, where there are no copies, which the learning knows in one way only. */
-#define FAST_EVERY 4
 /* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
  * phrases then stays at about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
@@ -98,7 +95,7 @@ static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
 
 /* Keeps `most` of the phrases. False: out of memory. */
 static bool weed_out(lexicon *x, const sample_set *set, uint32_t most) {
-    lexicon_parse(x, set, 0, NULL, 0);
+    lexicon_parse(x, set, NULL, 0);
     lexicon_regret(x, set);
     return lexicon_keep(x, most);
 }
@@ -125,7 +122,7 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
     uint32_t *list = x->mem->alloc(n * sizeof *list);
     uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
     if (list && class_of) {
-        size_t got = lexicon_parse(x, set, x->copies ? 0 : FAST_EVERY, list, n);
+        size_t got = lexicon_parse(x, set, list, n);
         token_list tokens = {list, got < n ? got : n};
         for (size_t i = 0; i < tokens.n; i++)
             if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)
