@@ -3,6 +3,7 @@
 
 #include "core/map/map_evict.h"
 #include "background/evict_other_keys.h"
+#include "background/settle.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "server/filter.h"
@@ -145,6 +146,10 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
     while ((double)(evict.freed_records + evict.freed_others) < wanted) {
         size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
+        if (freed == 0) {
+            freed = settle_some();
+            evict.freed_records += freed;
+        }
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
         if (removals_full(&evict.gone)) break;
         if (deadline_us && clock_monotonic_us() >= deadline_us) break;

@@ -1,6 +1,7 @@
 /* old_codecs.c: see old_codecs.h. */
 #include "background/old_codecs.h"
 
+#include "background/settle.h"
 #include "background/train.h"
 #include "keyspace/maps.h"
 #include "keyspace/prefixes.h"
@@ -12,7 +13,7 @@
 static void clear_empty_store(void) {
     static int64_t empty_ms;
     static bool used;
-    if (maps_any() || train_running()) {
+    if (maps_any() || train_running() || settle_running()) {
         used = true;
         empty_ms = 0;
     } else if (!empty_ms) {

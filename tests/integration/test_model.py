@@ -59,7 +59,7 @@ _server = None
 def server():
     global _server
     if _server is None or not _server.alive():
-        _server = Server({"ckv.train-after": "64kb"})
+        _server = Server({"ckv.train-after": "64kb", "ckv.young-memory": "64kb"})
     return _server
 
 

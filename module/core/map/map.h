@@ -64,8 +64,10 @@ typedef struct map {
     uint32_t buckets;
     map_totals totals;
     map_group *group; /* NULL: none */
-    /* The young records (map_young.h), and the first of them that is not with an encoder. */
+    /* The young records (map_young.h), and the first of them that is not in a batch. */
     large *oldest, *newest, *to_encode;
+    struct map *ring_before, *ring_after; /* NULL: it is not in the ring of those that have such */
+    uint64_t owner;                       /* whoever put it into its group knows it by that */
 } map;
 
 /* A key on its way to its record. Refers to the caller's bytes. */

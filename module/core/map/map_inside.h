@@ -85,12 +85,19 @@ void map_free_large(map *m, large *l);
 
 /* ---- map_young.c ----------------------------------------------------------------------------- */
 
+/* A map that is in a group and has something to encode is in the ring of those; one that leaves its
+ * group is not. */
+void map_young_join(map *m);
+void map_young_part(map *m);
+
 /* A young record that is counted comes to the end of its map's list, or leaves it. */
 void map_young_enter(map *m, large *l);
 void map_young_leave(map *m, large *l);
 /* It is elsewhere now, in a block of `grown` more bytes. */
 void map_young_moved(map *m, const large *before, large *now, size_t grown);
 
+/* All of them are to be encoded, also what was taken into a batch. */
+void map_young_restart(map *m);
 /* It goes to the end of the list. */
 void map_young_again(map *m, large *l, uint64_t since);
 

@@ -8,13 +8,14 @@
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
-void young_batch_begin(young_batch *b, map_shared *shared) {
+void young_batch_begin(young_batch *b, map_shared *shared, size_t most) {
     b->mem = shared->mem;
     b->with = codecs_current(&shared->codecs);
     b->codec = codecs_current_id(&shared->codecs);
     b->zstd_level = shared->codecs.zstd_level;
     b->count = 0;
-    b->used = b->cap = 0;
+    b->used = 0;
+    b->most = most;
     b->bytes = NULL;
     codecs_note_page(&shared->codecs, b->codec);
 }
@@ -29,17 +30,17 @@ void young_batch_end(young_batch *b, map_shared *shared) {
 /* Room for so many bytes more. False: the batch is full, or there is no memory. */
 static bool make_room(young_batch *b, size_t bytes) {
     if (b->count == YOUNG_BATCH_ITEMS) return false;
-    if (b->bytes) return b->used + bytes <= b->cap;
-    b->cap = bytes > YOUNG_BATCH_BYTES ? bytes : YOUNG_BATCH_BYTES;
-    b->bytes = b->mem->alloc(b->cap);
+    if (b->bytes) return b->used + bytes <= b->most;
+    if (b->most < bytes) b->most = bytes;
+    b->bytes = b->mem->alloc(b->most);
     return b->bytes != NULL;
 }
 
-static bool add(young_batch *b, large *l, uint64_t owner) {
+static bool add(young_batch *b, const map *m, large *l) {
     size_t bytes = (size_t)l->key_len + l->value_len;
     if (!make_room(b, bytes)) return false;
     memcpy(b->bytes + b->used, l->bytes, bytes);
-    b->items[b->count++] = (young_item){.owner = owner,
+    b->items[b->count++] = (young_item){.owner = m->owner,
                                         .number = large_tail(l)->number,
                                         .at = b->used,
                                         .key_len = l->key_len,
@@ -48,34 +49,44 @@ static bool add(young_batch *b, large *l, uint64_t owner) {
     return true;
 }
 
-bool map_take_young(map *m, young_batch *b, uint64_t owner, uint64_t now_ticks, uint64_t by,
-                    bool all) {
+/* False: the batch is full. */
+static bool take(map *m, young_batch *b, young_choice which, uint64_t now_ticks) {
     int touched = 0;
     for (large *l; (l = m->to_encode) != NULL;) {
         const young_tail *tail = large_tail(l);
-        if (!all && tail->since > by) return true;
-        if (!all && tail->touched) {
+        if (!which.all && tail->since > which.by) return true;
+        if (!which.all && tail->touched) {
             if (++touched > TOUCHED_AT_A_TIME) return true;
             map_young_again(m, l, now_ticks);
             continue;
         }
-        if (!add(b, l, owner)) return false;
+        if (!add(b, m, l)) return false;
         m->to_encode = tail->newer;
     }
     return true;
 }
 
-void young_batch_encode(young_batch *b, codec_workspace *w) {
-    for (uint32_t i = 0; i < b->count; i++) {
-        young_item *item = &b->items[i];
-        uint8_t *value = b->bytes + item->at + item->key_len; /* 0xff and the value */
-        codec_value out;
-        if (!codec_encode_value(b->with, w, &w->moved, b->zstd_level, value + 1, item->raw_len,
-                                &out))
-            continue;
-        memcpy(value, out.bytes, out.len);
-        item->len = (uint32_t)out.len;
+uint32_t young_batch_fill(young_batch *b, map_shared *shared, young_choice which,
+                          uint64_t now_ticks, uint32_t maps) {
+    uint32_t seen = 0;
+    while (seen < maps && shared->young.ring) {
+        map *m = shared->young.ring;
+        if (!take(m, b, which, now_ticks)) break;
+        seen++;
+        shared->young.ring = m->ring_after;
+        if (!m->to_encode) map_young_part(m);
     }
+    return seen;
+}
+
+void young_batch_encode(young_batch *b, uint32_t i, codec_workspace *w) {
+    young_item *item = &b->items[i];
+    uint8_t *value = b->bytes + item->at + item->key_len; /* 0xff and the value */
+    codec_value out;
+    if (!codec_encode_value(b->with, w, &w->moved, b->zstd_level, value + 1, item->raw_len, &out))
+        return;
+    memcpy(value, out.bytes, out.len);
+    item->len = (uint32_t)out.len;
 }
 
 /* ---- back into the map ----------------------------------------------------------------------- */

@@ -8,6 +8,29 @@
 /* A block that is used again for another value is filled by at least this share. */
 #define FILLED(bytes) ((bytes) / 4 * 3)
 
+/* ---- the ring of maps ------------------------------------------------------------------------ */
+
+void map_young_join(map *m) {
+    young_state *s = &m->shared->young;
+    if (!m->group || m->ring_after || !m->to_encode) return;
+    map *first = s->ring ? s->ring : m, *last = s->ring ? s->ring->ring_before : m;
+    m->ring_after = first;
+    m->ring_before = last;
+    first->ring_before = last->ring_after = m;
+    s->ring = first;
+    s->maps++;
+}
+
+void map_young_part(map *m) {
+    young_state *s = &m->shared->young;
+    if (!m->ring_after) return;
+    m->ring_before->ring_after = m->ring_after;
+    m->ring_after->ring_before = m->ring_before;
+    if (s->ring == m) s->ring = m->ring_after == m ? NULL : m->ring_after;
+    m->ring_before = m->ring_after = NULL;
+    s->maps--;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static void append(map *m, large *l) {
@@ -17,6 +40,7 @@ static void append(map *m, large *l) {
     *(m->newest ? &large_tail(m->newest)->newer : &m->oldest) = l;
     m->newest = l;
     if (!m->to_encode) m->to_encode = l;
+    map_young_join(m);
 }
 
 static void take_from_list(map *m, large *l) {
@@ -60,6 +84,7 @@ void map_young_again(map *m, large *l, uint64_t since) {
 
 void map_young_restart(map *m) {
     m->to_encode = m->oldest;
+    map_young_join(m);
 }
 
 /* ---- one record ------------------------------------------------------------------------------ */

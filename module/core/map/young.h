@@ -17,10 +17,14 @@
 /* What a young record takes beside its value, about. */
 #define YOUNG_EXTRA 128
 
+struct map;
+
 typedef struct young_state {
     uint64_t limit;         /* bytes that they may take; 0: there are no new ones */
     _Atomic uint64_t bytes; /* that they take as allocated; maps are freed on other threads, too */
     uint64_t last_number;   /* of a value of any map */
+    struct map *ring;       /* the maps of a group that may have something to encode; its first */
+    uint32_t maps;          /* in it */
     /* Values, since the start: */
     uint64_t settled; /* that were encoded while young, */
     uint64_t spared;  /* that never met an encoder: overwritten or deleted before, */

@@ -9,6 +9,7 @@
 #include "map/map_save.h"
 #include "map/map_young.h"
 #include "../test.h"
+#include "group.h"
 
 #include <string.h>
 
@@ -28,6 +29,7 @@ typedef struct expected {
 } expected;
 
 static map_shared all;
+static map_group group;
 static expected model[KEYS];
 
 typedef struct flight {
@@ -87,7 +89,8 @@ static void check(map *m, unsigned i) {
 
 static void check_all(map *m) {
     CHECK(map_sane(m));
-    CHECK(young_bytes(&all.young) == m->totals.young_bytes);
+    CHECK(young_bytes(&all.young) == m->totals.young_bytes && group_follows(m));
+    CHECK(all.young.maps <= 1 && (all.young.ring == m || !m->to_encode));
     for (unsigned i = 0; i < KEYS; i++) check(m, i);
 }
 
@@ -131,17 +134,18 @@ static void gone(void *unused, const uint8_t *key, size_t len) {
 
 static void take(map *m, flight *f) {
     if (f->begun) return;
-    young_batch_begin(&f->batch, &all);
+    young_batch_begin(&f->batch, &all, YOUNG_BATCH_BYTES >> test_random() % 8);
     uint64_t now_ticks = expiry_ticks(now_ms);
-    map_take_young(m, &f->batch, 1, now_ticks, now_ticks - test_random() % 1000,
-                   test_random() % 4 == 0);
+    young_choice which = {now_ticks - test_random() % 1000, test_random() % 4 == 0};
+    young_batch_fill(&f->batch, &all, which, now_ticks, 2);
+    CHECK(!which.all || m->to_encode == NULL || f->batch.count > 0);
     *f = (flight){f->batch, true, false, m};
 }
 
 static void settle(flight *f) {
     if (!f->begun) return;
     if (!f->encoded) {
-        young_batch_encode(&f->batch, &work);
+        for (uint32_t i = 0; i < f->batch.count; i++) young_batch_encode(&f->batch, i, &work);
         f->encoded = true;
         return;
     }
@@ -189,10 +193,22 @@ static map *saved_and_loaded(map *m) {
     return loaded;
 }
 
+static map *new_map(void) {
+    map *m = map_new(&all, secret);
+    map_join(m, &group);
+    return m;
+}
+
+static void free_map(map *m) {
+    map_leave(m);
+    map_free(m);
+}
+
 static map *replaced(map *m, map *by) {
     CHECK(by != NULL && by->totals.young >= m->totals.young);
     for (int i = 0; i < BATCHES; i++) flights[i].from = NULL;
-    map_free(m);
+    map_join(by, &group);
+    free_map(m);
     return by;
 }
 
@@ -236,7 +252,8 @@ static map *rare_step(map *m) {
         all.young.limit = (64u << 10) << test_random() % 3 * 4;
         break;
     case 6:
-        map_young_restart(m);
+        map_leave(m);
+        map_join(m, &group);
         break;
     default:
         map_expire(m, bucket, now_ms, 100, gone, NULL);
@@ -277,7 +294,7 @@ static map *step(map *m) {
 /* A record is written over until the block that it was in is another's, while its value is with an
  * encoder; what was written last is there. */
 static void test_late_results(void) {
-    map *m = map_new(&all, secret);
+    map *m = new_map();
     flight f = {.begun = false};
     map_pos pos;
     map_key k;
@@ -300,7 +317,7 @@ static void test_late_results(void) {
     const uint8_t *got = map_value(m, &pos, &len);
     CHECK(len == 700 && !memcmp(got, text + 9, 700));
     CHECK(all.young.spared == 6 && all.young.settled == 0 && map_sane(m));
-    map_free(m);
+    free_map(m);
     CHECK(young_bytes(&all.young) == 0);
 }
 
@@ -309,7 +326,7 @@ static void test_settled_size(void) {
     map *maps[2];
     codecs_use(&all.codecs, 1);
     for (int young = 0; young < 2; young++) {
-        maps[young] = map_new(&all, secret);
+        maps[young] = new_map();
         all.young.limit = young ? 64u << 20 : 0;
         for (int i = 0; i < 5000; i++) {
             char key[20];
@@ -329,12 +346,12 @@ static void test_settled_size(void) {
     CHECK(map_sane(maps[1]));
     uint64_t at_once = maps[0]->totals.page_bytes, later = maps[1]->totals.page_bytes;
     CHECK(later <= at_once + at_once / 50 && maps[1]->totals.large == 0);
-    map_free(maps[0]);
-    map_free(maps[1]);
+    free_map(maps[0]);
+    free_map(maps[1]);
 }
 
 static void test_model(void) {
-    map *m = map_new(&all, secret);
+    map *m = new_map();
     for (int i = 0; i < STEPS; i++) {
         m = step(m);
         if (i % 50 == 0) check_all(m);
@@ -344,7 +361,7 @@ static void test_model(void) {
     for (int i = 0; i < BATCHES; i++)
         while (flights[i].begun) settle(&flights[i]);
     check_all(m);
-    map_free(m);
+    free_map(m);
     CHECK(young_bytes(&all.young) == 0);
 }
 
