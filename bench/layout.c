@@ -8,6 +8,7 @@
  * samples, and adds up what every byte of every page is for. Prints bytes a record.
  */
 #include "core/codec/codec_train.h"
+#include "core/map/defaults.h"
 #include "core/map/map.h"
 #include "core/map/map_inside.h"
 #include "core/base/siphash.h"
@@ -18,11 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAPS         1024
-#define SAMPLE_BYTES (16u << 20) /* of values; a quarter as much of keys: as in train.c */
-#define CODEC_BYTES  (8u << 20)
-#define NOW_MS       1700000000000
-#define TTL_MS       86400000
+#define NOW_MS 1700000000000
+#define TTL_MS 86400000
 
 typedef struct layout {
     uint64_t members, singles, heads;
@@ -32,7 +30,7 @@ typedef struct layout {
 static const uint64_t secret[2] = {1, 2}, partition[2] = {3, 4};
 static Records file;
 static map_shared all;
-static map *maps[MAPS];
+static map *maps[DEFAULT_MAPS];
 
 static size_t usable(void *block) {
     return malloc_usable_size(block);
@@ -52,19 +50,20 @@ static size_t key_of(char *key, uint64_t n) {
 static void train(uint64_t records) {
     codec_samples s = {0};
     size_t value_bytes = 0, key_bytes = 0;
-    phrase_sample *values = allocate(SAMPLE_BYTES * sizeof *values);
-    phrase_sample *keys = allocate(SAMPLE_BYTES * sizeof *keys);
+    phrase_sample *values = allocate(CODEC_SAMPLE_VALUES * sizeof *values);
+    phrase_sample *keys = allocate(CODEC_SAMPLE_VALUES * sizeof *keys);
     uint64_t groups = records / 100 + 1, drawn = 1;
-    for (uint64_t i = 0; i < groups && value_bytes < SAMPLE_BYTES; i++) {
+    for (uint64_t i = 0; i < groups && value_bytes < CODEC_SAMPLE_VALUES; i++) {
         drawn = drawn * 6364136223846793005 + 1442695040888963407;
         uint64_t group = (drawn >> 33) % groups;
         char *key = allocate(32);
         uint8_t suffix;
         size_t stem = stem_split((uint8_t *)key, key_of(key, group * 100), &suffix);
-        if (key_bytes < SAMPLE_BYTES / 4)
+        if (key_bytes < CODEC_SAMPLE_KEYS)
             keys[s.key_count++] = (phrase_sample){key, (uint32_t)stem};
         key_bytes += stem;
-        for (uint64_t n = group * 100; n < group * 100 + 100 && value_bytes < SAMPLE_BYTES; n++) {
+        for (uint64_t n = group * 100; n < group * 100 + 100 && value_bytes < CODEC_SAMPLE_VALUES;
+             n++) {
             const Value *l = records_at(&file, n);
             values[s.value_count++] = (phrase_sample){l->bytes, (uint32_t)l->length};
             value_bytes += l->length;
@@ -72,8 +71,10 @@ static void train(uint64_t records) {
     }
     s.keys = keys;
     s.values = values;
-    size_t most = value_bytes / s.value_count * records / 33;
-    codec *c = checked(codec_train(&memory, &s, most < CODEC_BYTES ? most : CODEC_BYTES, 3));
+    size_t most = CODEC_SHARE(value_bytes / s.value_count * records);
+    codec *c = checked(codec_train(&memory, &s,
+                                   most < DEFAULT_DICTIONARY_SIZE ? most : DEFAULT_DICTIONARY_SIZE,
+                                   DEFAULT_COMPRESSION_LEVEL));
     codecs_use(&all.codecs, (uint8_t)codecs_add(&all.codecs, c));
 }
 
@@ -84,7 +85,7 @@ static void store(uint64_t n) {
     uint8_t suffix;
     const Value *l = records_at(&file, n);
     size_t len = key_of(key, n), stem = stem_split((uint8_t *)key, len, &suffix);
-    map *m = maps[siphash13((uint8_t *)key, stem, partition) % MAPS];
+    map *m = maps[siphash13((uint8_t *)key, stem, partition) % DEFAULT_MAPS];
     map_key_init(m, &k, key, len);
     if (!map_encode(&all, l->bytes, l->length, &value) ||
         !map_put(m, &k, NULL, &value, expiry_code(NOW_MS + TTL_MS, NOW_MS), expiry_ticks(NOW_MS)))
@@ -123,11 +124,11 @@ int main(int argc, char **argv) {
     layout sum = {0};
     if (records == 0) fail(2, "usage: bench-layout <records> <file>");
     records_read(&file, argv[2]);
-    if (!map_shared_init(&all, &memory, 3)) checked(NULL);
+    if (!map_shared_init(&all, &memory, DEFAULT_COMPRESSION_LEVEL)) checked(NULL);
     train(records);
-    for (int i = 0; i < MAPS; i++) maps[i] = checked(map_new(&all, secret));
+    for (int i = 0; i < DEFAULT_MAPS; i++) maps[i] = checked(map_new(&all, secret));
     for (uint64_t n = 0; n < records; n++) store(n);
-    for (int i = 0; i < MAPS; i++) {
+    for (int i = 0; i < DEFAULT_MAPS; i++) {
         in_pages += maps[i]->totals.page_bytes;
         directory += map_bytes(maps[i]) - maps[i]->totals.page_bytes - maps[i]->totals.large_bytes;
         for (uint32_t b = 0; b < maps[i]->buckets; b++) {

@@ -33,6 +33,7 @@ typedef struct ckv_config {
 
 typedef struct ckv_stats {
     uint64_t expired, evicted, hits, misses, trainings;
+    uint64_t expired_lazily;      /* of those: when somebody met them */
     uint64_t evicted_keys;        /* that are not ckv's */
     uint64_t moved_in, moved_out; /* strings, from and to the server's own keys */
     uint64_t expire_us;           /* spent in active expiry */

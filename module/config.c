@@ -3,6 +3,7 @@
 
 #include "background/settle.h"
 #include "ckv.h"
+#include "core/map/defaults.h"
 #include "keyspace/prefixes.h"
 
 #include <limits.h>
@@ -77,12 +78,12 @@ int config_register(RedisModuleCtx *ctx) {
         unsigned flags;
         RedisModuleConfigSetNumericFunc set;
     } settings[] = {
-        {"maps", &ckv.config.maps, 1024, 1, 65536, REDISMODULE_CONFIG_DEFAULT, set_maps},
-        {"dictionary-size", &ckv.config.dictionary_size, 8 << 20, 64 << 10, 64 << 20,
-         REDISMODULE_CONFIG_MEMORY, set_number},
-        {"compression-level", &ckv.config.compression_level, 3, 1, 19, REDISMODULE_CONFIG_DEFAULT,
-         set_number},
-        {"train-after", &ckv.config.train_after, 1 << 20, 64 << 10, 1 << 30,
+        {"maps", &ckv.config.maps, DEFAULT_MAPS, 1, 65536, REDISMODULE_CONFIG_DEFAULT, set_maps},
+        {"dictionary-size", &ckv.config.dictionary_size, DEFAULT_DICTIONARY_SIZE, 64 << 10,
+         64 << 20, REDISMODULE_CONFIG_MEMORY, set_number},
+        {"compression-level", &ckv.config.compression_level, DEFAULT_COMPRESSION_LEVEL, 1, 19,
+         REDISMODULE_CONFIG_DEFAULT, set_number},
+        {"train-after", &ckv.config.train_after, DEFAULT_TRAIN_AFTER, 64 << 10, 1 << 30,
          REDISMODULE_CONFIG_MEMORY, set_number},
         {"young-memory", &ckv.config.young_memory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
          set_young},

@@ -17,7 +17,7 @@
 static void on_module(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)sub, (void)data;
     evict_modules_changed(ctx);
-    serve_modules_changed(ctx);
+    serve_modules_changed();
 }
 
 static bool start_core(void) {

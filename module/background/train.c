@@ -15,18 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLE_MAX     (16u << 20) /* bytes of short values, and as many of long ones */
-#define SAMPLE_KEY_MAX (4u << 20)  /* bytes of keys */
-#define RECORD_MAX     (16u << 10) /* of one value; the rest of a long one teaches little more */
 /* Less than 1 in this of the sample is not looked for any longer. */
 #define HARDLY 16
 /* What a short value is taken to have when it is not known how many there are. Bytes. */
 #define SHORT_VALUE 64
 #define GROWN       4 /* times the data, since the last sample was taken */
-/* A codec's memory: at least this, and at most this share of the raw data, 3%. */
-#define CODEC_BYTES_MIN (64u << 10)
-#define CODEC_SHARE(n)  ((n) / 33)
-/* And of ckv.maxmemory, which it would fill otherwise when that is lowered. */
+/* Of ckv.maxmemory a codec takes no more, or it would fill it when that is lowered. */
 #define CODEC_LIMIT_SHARE(n) ((n) / 8)
 /* A codec is given up that takes more than it may by so many times. */
 #define OUTSIZED 2
@@ -133,7 +127,7 @@ static void forget_samples(void) {
 static void collect_key(const uint8_t *key, size_t len) {
     uint8_t suffix;
     size_t stem_len = stem_split(key, len, &suffix);
-    if (stem_len > MAP_KEY_MAX || job.keys.used + stem_len > SAMPLE_KEY_MAX) return;
+    if (stem_len > MAP_KEY_MAX || job.keys.used + stem_len > CODEC_SAMPLE_KEYS) return;
     bool again = stem_len == job.last_stem_len && stem_len <= sizeof job.last_stem &&
                  !memcmp(key, job.last_stem, stem_len);
     if (again) return;
@@ -154,7 +148,8 @@ static uint64_t next_random(void) {
 static bool sampled_enough(void) {
     size_t shorts = job.values[0].used, longs = job.values[1].used;
     size_t more = shorts > longs ? shorts : longs, less = shorts > longs ? longs : shorts;
-    return more >= SAMPLE_MAX && (less >= SAMPLE_MAX || less < SAMPLE_MAX / HARDLY);
+    return more >= CODEC_SAMPLE_VALUES &&
+           (less >= CODEC_SAMPLE_VALUES || less < CODEC_SAMPLE_VALUES / HARDLY);
 }
 
 /* What is learned is of no use for values longer than CODEC_PHRASE_MAX. */
@@ -163,8 +158,8 @@ static void sample_value(map *m, const map_pos *pos) {
     if (len == CODEC_NO_ROOM || len == 0 || len > CODEC_PHRASE_MAX) return;
     const uint8_t *value = map_value(m, pos, &len);
     collection *kind = &job.values[len >= CODEC_LONG];
-    if (!value || kind->used >= SAMPLE_MAX) return;
-    collect(kind, value, len < RECORD_MAX ? len : RECORD_MAX);
+    if (!value || kind->used >= CODEC_SAMPLE_VALUES) return;
+    collect(kind, value, len < CODEC_SAMPLE_VALUE ? len : CODEC_SAMPLE_VALUE);
 }
 
 /* Stops in the midst of a bucket if there is no time for more. */
@@ -216,7 +211,7 @@ static void start_sampling(void) {
      * memory. */
     uint64_t some = sum.totals.records * SHORT_VALUE;
     if (some > sum.totals.value_bytes) some = sum.totals.value_bytes;
-    job.chance = codec_sample_chance(some, 2 * SAMPLE_MAX);
+    job.chance = codec_sample_chance(some, 2 * CODEC_SAMPLE_VALUES);
     job.level = (int)ckv.config.compression_level;
     job.max_bytes = allowance(raw);
     maps_cursor_start(&job.cursor);

@@ -29,7 +29,7 @@ static record *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, record rin
 }
 
 static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
-    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "GET", &key, 1);
+    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "get", &key, 1);
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING) {
         native_reply(ctx, reply);
         return;
@@ -91,6 +91,7 @@ typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 /* Writes over a value of the server's own. Replicas are told of all keys together. */
 static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                        many_expiry expiry, int64_t at_ms) {
+    native_note_call("set");
     RedisModuleCallReply *reply =
         expiry == MANY_AT     ? RedisModule_Call(ctx, "SET", "sscl", key, value, "PXAT", at_ms)
         : expiry == MANY_KEEP ? RedisModule_Call(ctx, "SET", "ssc", key, value, "KEEPTTL")

@@ -1,6 +1,12 @@
 /* glob.c: patterns of keys. See glob.h. */
 #include "commands/glob.h"
 
+#include "redismodule.h"
+
+/* A pattern with more stars that take something matches nothing, from Redis 7.2 on. */
+#define STARS_MAX 1000
+#define REDIS_7_2 0x00070200
+
 typedef struct span {
     const unsigned char *at, *end;
 } span;
@@ -42,15 +48,21 @@ static bool match_one(span *p, unsigned char c) {
     return first == c;
 }
 
+static bool stars_are_limited(void) {
+    return RedisModule_GetServerVersion() >= REDIS_7_2;
+}
+
 /* When something behind a star does not match, the last star takes one character more: what an
  * earlier star took need not be tried again. */
 bool glob_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len) {
     span p = {(const unsigned char *)pattern, (const unsigned char *)pattern + pattern_len};
     span t = {(const unsigned char *)text, (const unsigned char *)text + text_len};
     span behind_star = {0}, taken = {0};
+    size_t stars = 0;
     while (t.at < t.end) {
         if (p.at < p.end && *p.at == '*') {
-            p.at++;
+            while (p.at < p.end && *p.at == '*') p.at++;
+            if (p.at < p.end && ++stars > STARS_MAX && stars_are_limited()) return false;
             behind_star = p;
             taken = t;
         } else if (p.at < p.end && match_one(&p, *t.at)) {

@@ -18,7 +18,8 @@ map_home_holds map_home_look(RedisModuleCtx *ctx, int db, uint32_t place, keyed_
     *s = NULL;
     if (type == REDISMODULE_KEYTYPE_MODULE && RedisModule_ModuleTypeGetType(key) == ckv.type) {
         keyed_map *found = RedisModule_ModuleTypeGetValue(key);
-        if (found->state != MAP_LISTED) maps_list(found, db, place);
+        if (found->state != MAP_LISTED)
+            maps_list(found, db, RedisModule_GetKeyNameFromModuleKey(key));
         if (found->place == place) *s = found;
     }
     RedisModule_CloseKey(key);
@@ -36,7 +37,7 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
         int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
         RedisModule_ModuleTypeSetValue(key, ckv.type, s);
         quiet_end(ctx, before);
-        maps_list(s, db, place);
+        maps_list(s, db, RedisModule_GetKeyNameFromModuleKey(key));
     }
     RedisModule_CloseKey(key);
     return s;

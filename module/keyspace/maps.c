@@ -1,6 +1,9 @@
 /* maps.c: the list of all maps. See maps.h. */
 #include "keyspace/maps.h"
 
+#include "core/base/hash_slot.h"
+#include "keyspace/places.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -13,7 +16,7 @@ static _Atomic size_t alive;
 
 keyed_map *maps_wrap(map *m, uint32_t home) {
     keyed_map *s = RedisModule_Alloc(sizeof *s);
-    *s = (keyed_map){.m = m, .home = home, .place = MAPS_NO_PLACE, .db = -1};
+    *s = (keyed_map){.m = m, .home = home, .place = PLACES_NONE, .db = -1};
     atomic_fetch_add(&alive, 1);
     return s;
 }
@@ -76,13 +79,18 @@ static void join_group(keyed_map *s) {
 
 void maps_hide(uint32_t place, bool hide) {
     if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
+    if (hidden[place] == hide) return;
     hidden[place] = hide;
     for (int db = 0; db < table.dbs; db++)
         if (maps_at(db, place)) join_group(maps_at(db, place));
 }
 
+void maps_hide_none(void) {
+    for (uint32_t place = 0; hidden && place < ckv.places; place++) maps_hide(place, false);
+}
+
 bool maps_served(const keyed_map *s) {
-    return s->place != MAPS_NO_PLACE && !(hidden && hidden[s->place]);
+    return s->place != PLACES_NONE && !(hidden && hidden[s->place]);
 }
 
 keyed_map *maps_served_at(int db, uint32_t place) {
@@ -139,7 +147,7 @@ map *maps_of_owner(uint64_t owner) {
 static void enter_table(keyed_map *s) {
     db_maps *d = make_table(s->db);
     d->count++;
-    if (s->place == MAPS_NO_PLACE) return;
+    if (s->place == PLACES_NONE) return;
     s->covered = d->at[s->place];
     d->at[s->place] = s;
     if (d->ranks == d->ranks_max) {
@@ -155,7 +163,7 @@ static void enter_table(keyed_map *s) {
 static void leave_table(keyed_map *s) {
     db_maps *d = &table.db[s->db];
     d->count--;
-    if (s->place == MAPS_NO_PLACE) return;
+    if (s->place == PLACES_NONE) return;
     keyed_map *moved = d->ranked[--d->ranks];
     d->ranked[s->rank] = moved;
     moved->rank = s->rank;
@@ -165,12 +173,20 @@ static void leave_table(keyed_map *s) {
     s->covered = NULL;
 }
 
-void maps_list(keyed_map *s, int db, uint32_t place) {
+static uint32_t slot_of(const RedisModuleString *name) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    return places_layout() == PLACES_SLOTS ? hash_slot_of_key((const uint8_t *)text, len) : 0;
+}
+
+void maps_list(keyed_map *s, int db, const RedisModuleString *name) {
+    uint32_t place = places_of_name(name);
     maps_unlist(s);
     pthread_mutex_lock(&lock);
     if (s->m->totals.records == 0) s->home = place;
     s->db = db;
-    s->place = place == s->home ? place : MAPS_NO_PLACE;
+    s->place = place == s->home ? place : PLACES_NONE;
+    s->slot = slot_of(name);
     s->previous = last;
     s->next = NULL;
     *(last ? &last->next : &first) = s;
@@ -206,7 +222,7 @@ static void unlist(keyed_map *s) {
     if (s->state == MAP_LISTED) leave_list(s);
     if (s->state == MAP_AWAY) leave_away(s);
     s->state = MAP_UNLISTED;
-    s->place = MAPS_NO_PLACE;
+    s->place = PLACES_NONE;
 }
 
 void maps_unlist(keyed_map *s) {
@@ -228,7 +244,7 @@ void maps_take_away(keyed_map *s) {
 
 bool maps_next_away(uint32_t *home) {
     pthread_mutex_lock(&lock);
-    while (away && away->home == MAPS_NO_PLACE) unlist(away); /* nowhere is it served */
+    while (away && away->home == PLACES_NONE) unlist(away); /* nowhere is it served */
     bool any = away != NULL;
     if (any) {
         *home = away->home;
@@ -246,6 +262,13 @@ void maps_unlist_db(int db) {
     for (keyed_map *s = first, *next; s; s = next) {
         next = s->next;
         if (db < 0 || s->db == db) maps_unlist(s);
+    }
+}
+
+void maps_unlist_slots(uint32_t from, uint32_t to) {
+    for (keyed_map *s = first, *next; s; s = next) {
+        next = s->next;
+        if (s->slot >= from && s->slot <= to) maps_unlist(s);
     }
 }
 

@@ -17,14 +17,12 @@
 
 #include "ckv.h"
 
-#define MAPS_NO_PLACE                                                                              \
-    UINT32_MAX /* of a name: no record is looked up in it; of records: of several places */
-
 /* The value of ckv's data type. */
 typedef struct keyed_map {
     map *m;
-    uint32_t home;  /* the place of all its records; MAPS_NO_PLACE: they are of several */
-    uint32_t place; /* while it is listed: its home, or MAPS_NO_PLACE if it is inert */
+    uint32_t home;  /* the place of all its records; PLACES_NONE: they are of several */
+    uint32_t place; /* while it is listed: its home, or PLACES_NONE if it is inert */
+    uint32_t slot;  /* of its Redis key, in a cluster */
     int db;
     enum { MAP_UNLISTED, MAP_LISTED, MAP_AWAY } state;
     struct keyed_map *previous, *next; /* of those in the same state */
@@ -38,8 +36,8 @@ keyed_map *maps_wrap(map *m, uint32_t home);
 /* Any thread. */
 void maps_free(keyed_map *s);
 
-/* The map is the value of a key whose name is that of a place, or of none. */
-void maps_list(keyed_map *s, int db, uint32_t place);
+/* The map is the value of the key of that name. */
+void maps_list(keyed_map *s, int db, const RedisModuleString *name);
 /* The listed map of a place, or NULL; not if it is inert. */
 keyed_map *maps_at(int db, uint32_t place);
 /* A map of those that stand in the table of a database, by a random number, each as likely as any
@@ -63,8 +61,10 @@ uint64_t maps_arrivals(void);
  * can't meet another map at the same address. NULL: it is listed no longer. */
 map *maps_of_owner(uint64_t owner);
 
-/* While a place is hidden, its maps are another node's that has not handed them over yet. */
+/* While a place is hidden, its maps are another node's, which has not handed them over yet or has
+ * taken them over. */
 void maps_hide(uint32_t place, bool hidden);
+void maps_hide_none(void);
 /* Whether the records of a listed map are served here: it is neither inert nor hidden. What has not
  * been asked for by key (lists, counts, expiry) leaves out the others. */
 bool maps_served(const keyed_map *s);
@@ -73,6 +73,8 @@ keyed_map *maps_served_at(int db, uint32_t place);
 
 /* FLUSHDB and FLUSHALL (db -1) take them all at once, without a word about each. */
 void maps_unlist_db(int db);
+/* In a cluster, all whose keys are in these slots, as of a database. */
+void maps_unlist_slots(uint32_t from, uint32_t to);
 void maps_swap_db(int a, int b);
 
 /* A way over all buckets of all listed maps, for work in slices: maps may come and go meanwhile.

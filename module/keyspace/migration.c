@@ -4,23 +4,94 @@
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
 
-/* redismodule.h is Redis' own and knows nothing of these. */
+/* ---- Valkey: redismodule.h is Redis' own and knows nothing of these -------------------------- */
+
 #define VALKEY_OPTION_HANDLE_ATOMIC_SLOT_MIGRATION (1 << 5)
 #define VALKEY_EVENT_ATOMIC_SLOT_MIGRATION         19
 #define VALKEY_IMPORT_STARTED                      0
 #define VALKEY_IMPORT_ABORTED                      2
 #define VALKEY_IMPORT_COMPLETED                    4
 
-typedef struct slot_range {
+typedef struct valkey_range {
     int first, last;
-} slot_range;
+} valkey_range;
 
-typedef struct migration_info {
+typedef struct valkey_migration {
     uint64_t version;
     char job_name[REDISMODULE_NODE_ID_LEN + 1];
-    slot_range *ranges;
+    valkey_range *ranges;
     uint32_t count;
-} migration_info;
+} valkey_migration;
+
+/* ---- Redis: nor does that of 8.0, which may be what we are compiled with, of these ----------- */
+
+#define REDIS_EVENT_SLOT_MIGRATION      18
+#define REDIS_EVENT_SLOT_MIGRATION_TRIM 19
+#define REDIS_IMPORT_STARTED            0
+#define REDIS_IMPORT_COMPLETED          2
+#define REDIS_MIGRATE_COMPLETED         5
+#define REDIS_TRIM_STARTED              0
+#define REDIS_TRIM_COMPLETED            1
+#define REDIS_TRIM_BACKGROUND           2
+
+typedef struct redis_ranges {
+    int32_t count;
+    struct {
+        uint16_t first, last;
+    } ranges[];
+} redis_ranges;
+
+typedef struct redis_migration {
+    uint64_t version;
+    char source[REDISMODULE_NODE_ID_LEN + 1], target[REDISMODULE_NODE_ID_LEN + 1];
+    const char *task;
+    const redis_ranges *slots;
+} redis_migration;
+
+typedef struct redis_trim {
+    uint64_t version;
+    const redis_ranges *slots;
+} redis_trim;
+
+/* ---- what is done ---------------------------------------------------------------------------- */
+
+static void hide(int first, int last, bool hidden) {
+    for (int slot = first < 0 ? 0 : first; slot <= last && slot < HASH_SLOTS; slot++)
+        maps_hide((uint32_t)slot, hidden);
+}
+
+static void on_valkey_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const valkey_migration *info = data;
+    if (sub != VALKEY_IMPORT_STARTED && sub != VALKEY_IMPORT_ABORTED &&
+        sub != VALKEY_IMPORT_COMPLETED)
+        return;
+    for (uint32_t i = 0; i < info->count; i++)
+        hide(info->ranges[i].first, info->ranges[i].last, sub == VALKEY_IMPORT_STARTED);
+}
+
+static void hide_all(const redis_ranges *slots, bool hidden) {
+    for (int32_t i = 0; i < slots->count; i++)
+        hide(slots->ranges[i].first, slots->ranges[i].last, hidden);
+}
+
+static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const redis_migration *info = data;
+    if (sub == REDIS_IMPORT_STARTED || sub == REDIS_MIGRATE_COMPLETED) hide_all(info->slots, true);
+    if (sub == REDIS_IMPORT_COMPLETED) hide_all(info->slots, false);
+}
+
+static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e;
+    const redis_ranges *slots = ((const redis_trim *)data)->slots;
+    if (sub == REDIS_TRIM_BACKGROUND)
+        for (int32_t i = 0; i < slots->count; i++)
+            maps_unlist_slots(slots->ranges[i].first, slots->ranges[i].last);
+    hide_all(slots, sub == REDIS_TRIM_STARTED);
+}
+
+/* ---- the start ------------------------------------------------------------------------------- */
 
 int migration_option(void) {
     int (*options)(void);
@@ -31,20 +102,24 @@ int migration_option(void) {
     return options() & VALKEY_OPTION_HANDLE_ATOMIC_SLOT_MIGRATION;
 }
 
-static void on_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e;
-    const migration_info *info = data;
-    if (sub != VALKEY_IMPORT_STARTED && sub != VALKEY_IMPORT_ABORTED &&
-        sub != VALKEY_IMPORT_COMPLETED)
-        return;
-    for (uint32_t i = 0; i < info->count; i++)
-        for (int slot = info->ranges[i].first; slot <= info->ranges[i].last; slot++)
-            if (slot >= 0 && slot < HASH_SLOTS)
-                maps_hide((uint32_t)slot, sub == VALKEY_IMPORT_STARTED);
+/* The events have numbers that mean something else in Valkey. */
+static bool is_redis_with_it(void) {
+    void *function;
+    return RedisModule_GetApi("ValkeyModule_GetModuleOptionsAll", &function) != REDISMODULE_OK &&
+           RedisModule_GetApi("RedisModule_ClusterCanAccessKeysInSlot", &function) ==
+               REDISMODULE_OK;
+}
+
+static int listen(RedisModuleCtx *ctx, uint64_t event, RedisModuleEventCallback told) {
+    return RedisModule_SubscribeToServerEvent(ctx, (RedisModuleEvent){event, 1}, told);
 }
 
 int migration_start(RedisModuleCtx *ctx) {
-    if (!migration_option()) return REDISMODULE_OK;
-    return RedisModule_SubscribeToServerEvent(
-        ctx, (RedisModuleEvent){VALKEY_EVENT_ATOMIC_SLOT_MIGRATION, 1}, on_migration);
+    if (migration_option())
+        return listen(ctx, VALKEY_EVENT_ATOMIC_SLOT_MIGRATION, on_valkey_migration);
+    if (is_redis_with_it() &&
+        (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
+         listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK))
+        return REDISMODULE_ERR;
+    return REDISMODULE_OK;
 }

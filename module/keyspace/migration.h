@@ -1,19 +1,32 @@
 /*
- * migration.h: atomic slot migration, as Valkey 9 has it.
+ * migration.h: atomic slot migration, as Valkey 9 and Redis 8.4 have it.
  *
- * The records of the slots come in as commands while the other node still serves them. Until the
- * server announces that the slots have changed hands they are nobody's: they neither count nor
- * expire here, and if it fails the server deletes their maps.
+ * The records of the slots come in while the other node still serves them: in Valkey as commands,
+ * in Redis as maps and then the commands since. Until the server announces that the slots have
+ * changed hands they are nobody's: they neither count nor expire here. What must not be here any
+ * more, there in the end or here if it fails, the server deletes: Valkey key by key, Redis after a
+ * while ("trimming") and, unless some client tracks keys, by handing whole dictionaries to another
+ * thread without a word about each key. So their maps have to be forgotten before.
+ *
+ *               importing node                      migrating node
+ *      Valkey   STARTED hides, COMPLETED and        -
+ *               ABORTED show
+ *      Redis    STARTED hides, COMPLETED shows,     COMPLETED hides, trimming forgets and shows
+ *               trimming (it failed) forgets and
+ *               shows
+ *
+ * Replicas hear of imports and of trimming as well.
  */
 #ifndef CKV_MIGRATION_H
 #define CKV_MIGRATION_H
 
 #include "redismodule.h"
 
-/* The option that a module must set for a server to migrate slots so; 0 if the server can't. */
+/* The option that a module must set for Valkey to migrate slots so; 0 if the server asks for none.
+ */
 int migration_option(void);
 
-/* Listens to the server, if it can. */
+/* Listens to the server, if it can migrate slots so. */
 int migration_start(RedisModuleCtx *ctx);
 
 #endif

@@ -42,8 +42,29 @@ const char *native_name(RedisModuleCtx *ctx) {
     return has_prefix(name) ? name + strlen(CKV_SERVED_PREFIX) : name + 1;
 }
 
+/* ---- calling --------------------------------------------------------------------------------- */
+
+static RedisModuleDict *calls; /* by name, how many; NULL: none */
+
+void native_note_call(const char *command) {
+    if (!calls) calls = RedisModule_CreateDict(NULL);
+    RedisModule_DictReplaceC(calls, (void *)command, strlen(command),
+                             (void *)(uintptr_t)(native_calls_of(command) + 1));
+}
+
+uint64_t native_calls_of(const char *command) {
+    return calls ? (uintptr_t)RedisModule_DictGetC(calls, (void *)command, strlen(command), NULL)
+                 : 0;
+}
+
+void native_forget_calls(void) {
+    if (calls) RedisModule_FreeDict(NULL, calls);
+    calls = NULL;
+}
+
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count) {
+    native_note_call(command);
     return RedisModule_Call(ctx, command, how == NATIVE_REPLICATES ? "!E0v" : "E0v", args, count);
 }
 

@@ -28,6 +28,12 @@ typedef enum native_replicates { NATIVE_REPLICATES, NATIVE_KEEPS_SILENT } native
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count);
 
+/* The server counts a command that is served and calls its own as both: that it was called from
+ * here, by its name in lower case, and how often; from now on it was not. */
+void native_note_call(const char *command);
+uint64_t native_calls_of(const char *command);
+void native_forget_calls(void);
+
 /* Whether the running command was sent as one of the server's own, which transparent/ has renamed.
  */
 bool native_sent(RedisModuleCtx *ctx);

@@ -4,7 +4,6 @@
 #include "core/base/siphash.h"
 #include "core/base/hash_slot.h"
 #include "core/base/stem.h"
-#include "keyspace/maps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +56,13 @@ static bool compare_place(void *context, const uint8_t *key, size_t key_len, con
     uint32_t place = place_of_key(key, key_len, c->layout);
     bool same = !c->any || place == c->place;
     c->any = true;
-    c->place = same ? place : MAPS_NO_PLACE;
+    c->place = same ? place : PLACES_NONE;
     return same && --c->left > 0;
 }
 
 uint32_t places_of_map(map *m, uint32_t of_layout, uint64_t records_a_bucket) {
-    comparing c = {.layout = of_layout, .place = MAPS_NO_PLACE};
-    for (uint32_t i = 0; i < m->buckets && !(c.any && c.place == MAPS_NO_PLACE); i++) {
+    comparing c = {.layout = of_layout, .place = PLACES_NONE};
+    for (uint32_t i = 0; i < m->buckets && !(c.any && c.place == PLACES_NONE); i++) {
         c.left = records_a_bucket;
         map_each(m, i, compare_place, &c);
     }
@@ -89,13 +88,13 @@ static uint32_t place_in(const RedisModuleString *name, uint32_t of_layout) {
     const char *text = RedisModule_StringPtrLen(name, &len);
     char expected[NAME_MAX_LEN];
     if (len <= prefix || len >= NAME_MAX_LEN || memcmp(text, CKV_MAP_PREFIX, prefix) != 0)
-        return MAPS_NO_PLACE;
+        return PLACES_NONE;
     unsigned long place = of_layout == PLACES_SLOTS ? hash_slot_of_key((const uint8_t *)text, len)
                                                     : strtoul(text + prefix, NULL, 10);
-    if (of_layout != PLACES_SLOTS && place >= of_layout) return MAPS_NO_PLACE;
+    if (of_layout != PLACES_SLOTS && place >= of_layout) return PLACES_NONE;
     size_t expected_len = write_name(expected, of_layout, (uint32_t)place);
     bool same = len == expected_len && !memcmp(text, expected, len);
-    return same ? (uint32_t)place : MAPS_NO_PLACE;
+    return same ? (uint32_t)place : PLACES_NONE;
 }
 
 uint32_t places_of_name(const RedisModuleString *name) {

@@ -15,6 +15,9 @@
 /* A number of maps in a database; PLACES_SLOTS: one for every slot of a cluster. */
 #define PLACES_SLOTS 0
 
+/* Of a name: no record is looked up in it; of records: of several places. */
+#define PLACES_NONE UINT32_MAX
+
 /* Once, when the settings are known. */
 void places_start(bool cluster);
 
@@ -26,14 +29,14 @@ uint32_t places_of_key(const uint8_t *key, size_t len);
 /* The name of a place's map; the caller frees it. */
 RedisModuleString *places_name(uint32_t place);
 
-/* The place that a Redis key's name stands for, or MAPS_NO_PLACE. */
+/* The place that a Redis key's name stands for, or PLACES_NONE. */
 uint32_t places_of_name(const RedisModuleString *name);
 
 /* The same on a server of another layout, 0 < layout or PLACES_SLOTS. */
 uint32_t places_of_name_in(const RedisModuleString *name, uint32_t layout);
 
 /* The place that the records of a map have in a layout, as far as so many of each bucket can tell;
- * MAPS_NO_PLACE: they have several, or there are none. */
+ * PLACES_NONE: they have several, or there are none. */
 uint32_t places_of_map(map *m, uint32_t layout, uint64_t records_a_bucket);
 
 #endif

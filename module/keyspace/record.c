@@ -199,6 +199,7 @@ void record_expired(record *r) {
     RedisModule_SelectDb(ckv.ctx, r->db);
     delete_for(ckv.ctx, r);
     ckv.stats.expired++;
+    ckv.stats.expired_lazily += !gathered;
     if (gathered) {
         gathered->db = r->db;
         removals_note(gathered, r->key.key, r->key.len);

@@ -46,7 +46,7 @@ static void take_out(misplaced *m) {
         RedisModule_OpenKey(ckv.ctx, m->name, REDISMODULE_READ | REDISMODULE_WRITE);
     map *empty = map_new(&ckv.shared, ckv.secret);
     void *old;
-    if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty, MAPS_NO_PLACE),
+    if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty, PLACES_NONE),
                                                     &old) == REDISMODULE_OK) {
         m->stored = old;
         maps_unlist(m->stored);

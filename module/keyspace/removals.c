@@ -1,13 +1,15 @@
 /* removals.c: telling of records that are gone. See removals.h. */
 #include "keyspace/removals.h"
 
+#include "keyspace/places.h"
 #include "keyspace/replicate.h"
 #include "server/quiet.h"
 #include "server/settings.h"
 
 void removals_note(void *all, const uint8_t *key, size_t key_len) {
     removals *r = all;
-    r->dbs[r->count] = r->db;
+    bool cluster = places_layout() == PLACES_SLOTS;
+    r->parts[r->count] = (removals_part){r->db, cluster ? places_of_key(key, key_len) : 0};
     r->keys[r->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
 }
 
@@ -15,18 +17,19 @@ bool removals_full(const removals *all) {
     return all->count + REMOVALS_STEP > REMOVALS_MAX;
 }
 
-/* Puts those of the last one's database to the end; returns where they begin. */
+/* Puts those that belong to one command with the last one to the end; returns where they begin. */
 static size_t gather_last(removals *all) {
     size_t first = all->count - 1;
-    int db = all->dbs[first];
+    removals_part last = all->parts[first];
     for (size_t i = first; i-- > 0;) {
-        if (all->dbs[i] != db) continue;
+        removals_part part = all->parts[i];
+        if (part.db != last.db || part.slot != last.slot) continue;
         first--;
         RedisModuleString *key = all->keys[i];
         all->keys[i] = all->keys[first];
-        all->dbs[i] = all->dbs[first];
+        all->parts[i] = all->parts[first];
         all->keys[first] = key;
-        all->dbs[first] = db;
+        all->parts[first] = last;
     }
     return first;
 }
@@ -90,7 +93,7 @@ void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause)
     int type = expired ? REDISMODULE_NOTIFY_EXPIRED : REDISMODULE_NOTIFY_EVICTED;
     while (all->count > 0) {
         size_t first = gather_last(all), end = all->count;
-        RedisModule_SelectDb(ctx, all->dbs[first]);
+        RedisModule_SelectDb(ctx, all->parts[first].db);
         replicate_removal(ctx, all->keys + first, end - first, lazy);
         all->count = first;
         for (size_t i = first; i < end; i++) {

@@ -3,7 +3,9 @@
  *
  * They are gathered, and told of once: what a module replicates between two commands is one unit to
  * the server, which puts MULTI and EXEC around it as soon as it is more than one command. Its own
- * expiry and eviction need no transaction, and no more do ours.
+ * expiry and eviction need no transaction, and no more do ours. In a cluster each slot has a
+ * command of its own all the same: a server that hands slots over atomically gives that up when a
+ * module tells of several slots at once.
  */
 #ifndef CKV_REMOVALS_H
 #define CKV_REMOVALS_H
@@ -13,9 +15,15 @@
 #define REMOVALS_MAX  1024 /* in one command to replicas and AOF */
 #define REMOVALS_STEP 128  /* that are noted with nothing asked in between */
 
+/* What one command can tell of. */
+typedef struct removals_part {
+    int db;
+    uint32_t slot; /* 0 where there is no cluster */
+} removals_part;
+
 typedef struct removals {
     RedisModuleString *keys[REMOVALS_MAX];
-    int dbs[REMOVALS_MAX];
+    removals_part parts[REMOVALS_MAX];
     size_t count;
     int db; /* of those that are noted next */
 } removals;
@@ -28,8 +36,8 @@ void removals_note(void *all, const uint8_t *key, size_t key_len);
 /* Whether there is no room for a step more. */
 bool removals_full(const removals *all);
 
-/* Tells replicas and AOF, by one command for a database, WATCH and tracking, and notifies of each
- * key. Leaves any database selected. */
+/* Tells replicas and AOF, by one command for a database (in a cluster, a slot), WATCH and tracking,
+ * and notifies of each key. Leaves any database selected. */
 void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause);
 
 /* What follows is told to replicas and AOF at once, and to all others by removals_end_hold().

@@ -40,7 +40,7 @@ static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
 void aof_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
     const keyed_map *s = value;
     rewriting w = {io, s->m};
-    if (s->home == MAPS_NO_PLACE || s->home != places_of_name(key)) {
+    if (s->home == PLACES_NONE || s->home != places_of_name(key)) {
         emit_whole(io, key);
         return;
     }

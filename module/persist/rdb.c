@@ -326,12 +326,12 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
  * place. Otherwise it was inert, and stays so under the name that it has. */
 static uint32_t home_in_other_layout(map *m, int db, const RedisModuleString *name) {
     uint32_t named = places_of_name_in(name, file_layout);
-    if (named != MAPS_NO_PLACE && named == places_of_map(m, file_layout, COMPARED)) {
+    if (named != PLACES_NONE && named == places_of_map(m, file_layout, COMPARED)) {
         relocate_later(db, name);
-        return MAPS_NO_PLACE;
+        return PLACES_NONE;
     }
     uint32_t home = places_of_map(m, places_layout(), UINT64_MAX);
-    return home == places_of_name(name) ? MAPS_NO_PLACE : home;
+    return home == places_of_name(name) ? PLACES_NONE : home;
 }
 
 /* The home of a map that has been loaded. */
@@ -360,7 +360,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
     keyed_map *s = maps_wrap(m, home_of_loaded(m, kind == KIND_PAGES, db, name));
-    maps_list(s, db, places_of_name(name));
+    maps_list(s, db, name);
     if (loading_file) aof_form_map_loaded();
     return s;
 }

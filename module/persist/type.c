@@ -5,7 +5,6 @@
 #include "core/map/map_defrag.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
-#include "keyspace/places.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
 #include "persist/rdb.h"
@@ -42,8 +41,7 @@ static void *copy_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     map *m = map_copy(from->m);
     if (!m) return NULL;
     keyed_map *s = maps_wrap(m, from->home);
-    maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx),
-              places_of_name(RedisModule_GetToKeyNameFromOptCtx(ctx)));
+    maps_list(s, RedisModule_GetToDbIdFromOptCtx(ctx), RedisModule_GetToKeyNameFromOptCtx(ctx));
     return s;
 }
 
@@ -98,6 +96,7 @@ static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void
     if (sub != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
     watched_db(info->dbnum);
     maps_unlist_db(info->dbnum);
+    if (info->dbnum < 0) maps_hide_none();
 }
 
 static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

@@ -30,9 +30,16 @@ void quiet_end(RedisModuleCtx *ctx, int before) {
     if (before) set(ctx, before);
 }
 
+static uint64_t misses;
+
 void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key) {
     int looks = RedisModule_GetServerVersion() >= REDIS_8_0;
+    misses += looks;
     int before = looks ? quiet_begin(ctx, REDISMODULE_NOTIFY_KEY_MISS) : 0;
     RedisModule_SignalModifiedKey(ctx, key);
     quiet_end(ctx, before);
+}
+
+uint64_t quiet_misses(void) {
+    return misses;
 }

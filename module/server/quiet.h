@@ -11,6 +11,8 @@
 
 #include "redismodule.h"
 
+#include <stdint.h>
+
 /* From here on a class of events, REDISMODULE_NOTIFY_*, is not announced; returns what to give to
  * quiet_end(). Not within one another. */
 int quiet_begin(RedisModuleCtx *ctx, int class);
@@ -18,5 +20,7 @@ void quiet_end(RedisModuleCtx *ctx, int before);
 
 /* RedisModule_SignalModifiedKey(), without a miss. */
 void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key);
+/* How many the server has counted for all that, in keyspace_misses. */
+uint64_t quiet_misses(void);
 
 #endif

@@ -64,9 +64,13 @@ static bool has_flag(RedisModuleCallReply *command, const char *flag) {
     return false;
 }
 
+static RedisModuleCallReply *subcommands(RedisModuleCallReply *command) {
+    return RedisModule_CallReplyArrayElement(command, 9);
+}
+
 /* Whether a subcommand has keys. */
 static bool subcommand_has_keys(RedisModuleCallReply *command) {
-    RedisModuleCallReply *subs = RedisModule_CallReplyArrayElement(command, 9);
+    RedisModuleCallReply *subs = subcommands(command);
     for (size_t i = 0; subs && i < RedisModule_CallReplyLength(subs); i++) {
         RedisModuleCallReply *sub = RedisModule_CallReplyArrayElement(subs, i);
         if (number(sub, 3) > 0 || has_flag(sub, "movablekeys")) return true;
@@ -127,6 +131,8 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
     if (is_ours(e.name)) return;
     e.served = served(e.name);
     e.kind = (uint8_t)kind_of(command, &e);
+    RedisModuleCallReply *subs = subcommands(command);
+    e.container = subs && RedisModule_CallReplyLength(subs) > 0;
     if (e.kind == COMMAND_KEYLESS) return;
     catalogue_entry *cell = cell_of(e.name, len);
     count += !*cell->name;

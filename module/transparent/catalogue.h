@@ -26,6 +26,7 @@ typedef enum catalogue_kind {
 typedef struct catalogue_entry {
     char name[CATALOGUE_NAME_MAX + 1]; /* in lower case; empty: no entry */
     uint8_t kind, served;              /* served: its number in the table of served commands */
+    bool container;                    /* has subcommands */
     int16_t arity, first, last, step;
 } catalogue_entry;
 

@@ -140,9 +140,9 @@ static bool is_default(const RedisModuleString *name) {
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* Of those that are served, the commands that have subcommands. */
 static bool is_container(const char *name) {
-    return !strcmp(name, "object") || !strcmp(name, "memory");
+    const catalogue_entry *e = catalogue_find(name, strlen(name));
+    return e && e->container;
 }
 
 #define NO_DB (-1) /* it is not known yet: then a user of some databases only may nothing */

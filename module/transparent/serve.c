@@ -10,11 +10,11 @@
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
 #include "server/clock.h"
-#include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
 #include "transparent/permission.h"
+#include "transparent/serve_info.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 
@@ -187,6 +187,7 @@ static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first,
         return true;
     }
     case SERVED_KEYLESS:
+    case SERVED_FIGURES:
         break;
     }
     return false;
@@ -234,7 +235,8 @@ static void look_at_acl_again(void) {
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
-    bool keyless = served_keys_of(e->served) == SERVED_KEYLESS;
+    served_keys keys = served_keys_of(e->served);
+    bool keyless = keys == SERVED_KEYLESS || keys == SERVED_FIGURES;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
     if (!keyless && !can_serve(f, e, argc, first, last, step)) {
         leave_range(f, argc, first, last, step);
@@ -247,9 +249,9 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     if (way == PERMISSION_DENIED) return;
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
-    else if (way == PERMISSION_BY_RULES || keyless) /* nobody else can list the records */
+    else if (way == PERMISSION_BY_RULES || keys == SERVED_KEYLESS) /* nobody else can list them */
         rename_command(f, served_by_rules(e->served));
-    else
+    else if (!keyless)
         leave_range(f, argc, first, last, step);
 }
 
@@ -349,6 +351,7 @@ static void filter(filtered *f) {
     case COMMAND_ACL:
         permission_forget();
         acl_queued |= may_be_queued;
+        if (argc == 2 && arg_is(arg(f, 1), "resetstat")) serve_info_reset();
         break;
     case COMMAND_KEYLESS:
         break;
@@ -381,12 +384,21 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
     listening = true;
 }
 
+/* COMMAND takes milliseconds. */
+static void read_catalogue(bool again) {
+    static bool known;
+    known &= !again;
+    if (!prefixes_any() || known) return;
+    catalogue_read(ckv.ctx, served_find);
+    known = true;
+}
+
 static void configure(void) {
     if (prefixes_any()) {
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
         if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
         listen_to_new_keys(ckv.ctx);
-        catalogue_read(ckv.ctx, served_find);
+        read_catalogue(false);
         permission_forget();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
@@ -394,8 +406,8 @@ static void configure(void) {
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }
 
-void serve_modules_changed(RedisModuleCtx *ctx) {
-    if (prefixes_any()) catalogue_read(ctx, served_find);
+void serve_modules_changed(void) {
+    read_catalogue(true);
 }
 
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

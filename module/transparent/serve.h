@@ -21,6 +21,6 @@
 int serve_start(RedisModuleCtx *ctx);
 
 /* A module has come or gone, and with it commands. */
-void serve_modules_changed(RedisModuleCtx *ctx);
+void serve_modules_changed(void);
 
 #endif

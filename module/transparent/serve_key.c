@@ -24,7 +24,9 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
     bool lent = key && move_out(ctx, key);
     native_run(ctx, argv, argc);
-    if (lent) move_in(ctx, key);
+    if (!lent || !move_in(ctx, key)) return REDISMODULE_OK;
+    ckv.stats.moved_out--; /* nobody has seen it outside */
+    ckv.stats.moved_in--;
     return REDISMODULE_OK;
 }
 

@@ -11,14 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORDS (1ULL << 50) /* in a cursor */
+/* In a cursor, see serve_lists.h. */
+#define PHASE      (1ULL << 48)
+#define MOVED      (1ULL << 50)
+#define TIMES      (1ULL << 51)
+#define TIMES_END  4
+#define CURSOR_END (TIMES_END * TIMES)
 /* Keys that are drawn before it is said that there are only maps. */
 #define TRIES 100
 
 /* Whether a key that the server has told of is one that it would have without ckv. */
 static bool is_users(RedisModuleCtx *ctx, RedisModuleString *key) {
     uint32_t place = places_of_name(key);
-    return place == MAPS_NO_PLACE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
+    return place == PLACES_NONE || !maps_at(RedisModule_GetSelectedDb(ctx), place);
 }
 
 static bool is_served(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -53,6 +58,7 @@ static RedisModuleCallReply *list(RedisModuleCtx *ctx, const char *command,
                                   RedisModuleString *first, RedisModuleString **more,
                                   size_t count) {
     acl_trust(true);
+    native_note_call(command);
     RedisModuleCallReply *reply = RedisModule_Call(ctx, command, "Esv", first, more, count);
     acl_trust(false);
     return reply;
@@ -60,61 +66,102 @@ static RedisModuleCallReply *list(RedisModuleCtx *ctx, const char *command,
 
 /* ---- SCAN ------------------------------------------------------------------------------------ */
 
-static uint64_t cursor_of(RedisModuleCallReply *scanned) {
-    size_t len;
-    char text[24] = "";
-    const char *told =
-        RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(scanned, 0), &len);
-    if (told && len < sizeof text) memcpy(text, told, len);
-    return strtoull(text, NULL, 10);
+typedef enum scan_phase { SCAN_OWN, SCAN_RECORDS, SCAN_OWN_AGAIN } scan_phase;
+
+/* A cursor, taken apart. */
+typedef struct scan_position {
+    uint64_t at; /* the cursor of the phase */
+    scan_phase phase;
+    bool moved;
+} scan_position;
+
+static uint64_t times_moved; /* that a SCAN found records moved out since the one before it */
+
+static void look_for_moves(void) {
+    static uint64_t moved_out;
+    times_moved += moved_out != ckv.stats.moved_out;
+    moved_out = ckv.stats.moved_out;
 }
 
-/* What one call tells: of the server's keys, of records, or of the last of those and the first of
- * these. NULL: nothing. */
-typedef struct scanned {
-    RedisModuleCallReply *own, *records;
-} scanned;
+/* False: it is none that this server has given. */
+static bool read_position(const RedisModuleString *cursor, scan_position *p) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(cursor, &len);
+    if (len == 0 || strspn(text, "0123456789") != len) return false;
+    uint64_t number = strtoull(text, NULL, 10);
+    p->at = number & (PHASE - 1);
+    p->phase = number / PHASE % 4;
+    p->moved = number / MOVED % 2 || (number > 0 && number / TIMES != times_moved % TIMES_END);
+    return number < CURSOR_END && p->phase <= SCAN_OWN_AGAIN;
+}
 
-static int reply_scan(RedisModuleCtx *ctx, const scanned *s) {
-    uint64_t cursor = cursor_of(s->records ? s->records : s->own);
-    if (s->records && cursor != 0) cursor |= RECORDS;
+static uint64_t write_position(const scan_position *p) {
+    return p->at + p->phase * PHASE + p->moved * MOVED + times_moved % TIMES_END * TIMES;
+}
+
+/* Goes on behind a phase; false: that was the last. */
+static bool next_phase(scan_position *p) {
+    p->at = 0;
+    if (p->phase == SCAN_OWN_AGAIN || (p->phase == SCAN_RECORDS && !p->moved)) return false;
+    p->phase++;
+    return true;
+}
+
+/* Asks for what is next in a phase, and moves the position on by it. A cursor that is none of ours
+ * is the server's to judge. */
+static RedisModuleCallReply *scan_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                                     bool given, scan_position *p) {
+    const char *command = p->phase == SCAN_RECORDS ? "cscan" : "scan";
+    RedisModuleString *cursor = given ? RedisModule_CreateStringFromString(ctx, argv[1])
+                                      : RedisModule_CreateStringPrintf(ctx, "%" PRIu64, p->at);
+    RedisModuleCallReply *reply = list(ctx, command, cursor, argv + 2, (size_t)argc - 2);
+    RedisModule_FreeString(ctx, cursor);
+    size_t len;
+    char text[24] = "";
+    if (!is_array(reply)) return reply;
+    const char *told =
+        RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(reply, 0), &len);
+    if (told && len < sizeof text) memcpy(text, told, len);
+    p->at = strtoull(text, NULL, 10);
+    return reply;
+}
+
+static long reply_keys(RedisModuleCtx *ctx, RedisModuleCallReply *scanned, scan_phase phase) {
+    return reply_wanted(ctx, RedisModule_CallReplyArrayElement(scanned, 1),
+                        phase == SCAN_RECORDS ? is_served : is_users);
+}
+
+/* `first`, of phase `of`, brought to an end what the server has; `more` are the first records,
+ * which go with it. */
+static int reply_scan(RedisModuleCtx *ctx, uint64_t cursor, RedisModuleCallReply *first,
+                      scan_phase of, RedisModuleCallReply *more) {
     RedisModule_ReplyWithArray(ctx, 2);
     RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
     RedisModule_ReplyWithString(ctx, text);
     RedisModule_FreeString(ctx, text);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
-    long replied = 0;
-    if (s->own)
-        replied += reply_wanted(ctx, RedisModule_CallReplyArrayElement(s->own, 1), is_users);
-    if (s->records)
-        replied += reply_wanted(ctx, RedisModule_CallReplyArrayElement(s->records, 1), is_served);
+    long replied = reply_keys(ctx, first, of);
+    if (more) replied += reply_keys(ctx, more, SCAN_RECORDS);
     RedisModule_ReplySetArrayLength(ctx, replied);
     return REDISMODULE_OK;
 }
 
-static RedisModuleCallReply *scan_records(RedisModuleCtx *ctx, uint64_t cursor,
-                                          RedisModuleString **argv, int argc) {
-    RedisModuleString *at = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
-    RedisModuleCallReply *reply = list(ctx, "CSCAN", at, argv + 2, (size_t)argc - 2);
-    RedisModule_FreeString(ctx, at);
-    return reply;
-}
-
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    const char *given = RedisModule_StringPtrLen(argv[1], NULL);
-    uint64_t cursor = strtoull(given, NULL, 10);
-    bool records = *given >= '0' && *given <= '9' && cursor >= RECORDS && cursor < 2 * RECORDS;
-    scanned s = {NULL, NULL};
-    if (records)
-        s.records = scan_records(ctx, cursor - RECORDS, argv, argc);
-    else
-        s.own = list(ctx, "SCAN", argv[1], argv + 2, (size_t)argc - 2);
-    RedisModuleCallReply *first = records ? s.records : s.own;
+    scan_position p;
+    look_for_moves();
+    bool ours = read_position(argv[1], &p);
+    if (!ours) p = (scan_position){.phase = SCAN_OWN_AGAIN};
+    scan_phase of = p.phase;
+    RedisModuleCallReply *more = NULL, *first = scan_on(ctx, argv, argc, !ours, &p);
     if (!is_array(first)) return native_reply(ctx, first);
-    if (s.own && cursor_of(s.own) == 0) s.records = scan_records(ctx, 0, argv, argc);
-    reply_scan(ctx, &s);
-    if (s.own) RedisModule_FreeCallReply(s.own);
-    if (s.records) RedisModule_FreeCallReply(s.records);
+    bool goes_on = p.at != 0 || next_phase(&p);
+    if (of == SCAN_OWN && p.phase == SCAN_RECORDS) {
+        more = scan_on(ctx, argv, argc, false, &p);
+        goes_on = p.at != 0 || next_phase(&p);
+    }
+    reply_scan(ctx, goes_on ? write_position(&p) : 0, first, of, more);
+    RedisModule_FreeCallReply(first);
+    if (more) RedisModule_FreeCallReply(more);
     return REDISMODULE_OK;
 }
 
@@ -122,9 +169,9 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
-    RedisModuleCallReply *own = list(ctx, "KEYS", argv[1], NULL, 0);
+    RedisModuleCallReply *own = list(ctx, "keys", argv[1], NULL, 0);
     if (!is_array(own)) return native_reply(ctx, own);
-    RedisModuleCallReply *records = list(ctx, "CKEYS", argv[1], NULL, 0);
+    RedisModuleCallReply *records = list(ctx, "ckeys", argv[1], NULL, 0);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
     long replied = reply_wanted(ctx, own, is_users);
     if (is_array(records)) replied += reply_wanted(ctx, records, is_served);

@@ -3,13 +3,18 @@
  * maps, which are keys to the server, are left out, and so are records that match no prefix: they
  * were written with our own commands, and are listed by those.
  *
- * A cursor of SCAN is the server's own until that is through, then that of CSCAN with a bit set
- * which the server's cursors leave free and which every client's numbers can hold:
+ * SCAN goes over the server's own keys, then over the records. A record that moves out meanwhile
+ * may have become a key where the first phase has passed by already: if any has, it goes over the
+ * server's own keys once more. A cursor has bits for that above those of the phase's own, and below
+ * what every client's numbers can hold:
  *
- *      52   50 49          32 31        0
- *      +-----+--------------+-----------+
- *      | 1   | place        | position  |    see commands/cmd_scan.c
- *      +-----+--------------+-----------+
+ *      52     51   50    49     48 47                 0
+ *      +--------+-------+---------+------------------+
+ *      | times  | moved | phase   | cursor           |    SCAN's, or commands/cmd_scan.c
+ *      +--------+-------+---------+------------------+
+ *
+ *      times   how many calls of anybody had found that records moved out, modulo 4
+ *      moved   some have between two calls of this scan
  */
 #ifndef CKV_SERVE_LISTS_H
 #define CKV_SERVE_LISTS_H

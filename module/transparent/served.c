@@ -6,6 +6,7 @@
 #include "keyspace/native.h"
 #include "server/reply.h"
 #include "transparent/permission.h"
+#include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
 
@@ -68,6 +69,7 @@ static const served_command table[] = {
     {"scan", SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace"},
     {"keys", SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous"},
     {"randomkey", SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace"},
+    {"info", SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous"},
 };
 
 #define COUNT ((int)(sizeof table / sizeof *table))

@@ -16,6 +16,7 @@
 /* Where the keys of a served command are, and what the filter needs of them. */
 typedef enum served_keys {
     SERVED_KEYLESS, /* it concerns all keys */
+    SERVED_FIGURES, /* none: it tells of them, and the server itself may as well */
     SERVED_FIRST,   /* the first argument */
     SERVED_SECOND,  /* the second one, if there is one */
     SERVED_ANY,     /* every argument; each is looked at by itself */

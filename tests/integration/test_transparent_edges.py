@@ -201,3 +201,15 @@ def test_own_commands_keep_records(own_server):
         assert r.execute_command("CDBSIZE") == 2
         r.lpush("a:list", 1)
         assert r.execute_command("CDEL", "a:1", "a:list") == 2 and r.keys() == [b"a:2"]
+
+
+@pytest.mark.parametrize("stars", [999, 1000, 1001, 3000])
+@pytest.mark.parametrize("end", ["", "*", "**"])
+def test_a_pattern_of_very_many_stars_is_given_up_when_the_server_does(server, stars, end):
+    name, pattern = "a" * 3000, "*a" * stars + end
+    with server.client() as r:
+        r.lpush(name, "native")
+        native = r.keys(pattern)
+        r.delete(name)
+        r.set(name, "a record")
+        assert r.keys(pattern) == native

@@ -4,6 +4,16 @@
 
 #include "codec/codec.h"
 
+/* What a training looks at. Bytes: of short values, and as many of long ones (CODEC_LONG); of keys;
+ * of one value, as the rest of a long one teaches little more. */
+#define CODEC_SAMPLE_VALUES (16u << 20)
+#define CODEC_SAMPLE_KEYS   (4u << 20)
+#define CODEC_SAMPLE_VALUE  (16u << 10)
+
+/* A codec's memory: at least this, and at most this share of the raw data, 3%. */
+#define CODEC_BYTES_MIN (64u << 10)
+#define CODEC_SHARE(n)  ((n) / 33)
+
 typedef struct codec_samples {
     const phrase_sample *keys; /* stems, and whole keys of singles, as they will be encoded */
     size_t key_count;

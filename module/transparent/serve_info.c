@@ -1,0 +1,231 @@
+/* serve_info.c: INFO. See serve_info.h. */
+#include "transparent/serve_info.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/native.h"
+#include "server/quiet.h"
+#include "transparent/catalogue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct span {
+    const char *at;
+    size_t len;
+} span;
+
+/* What INFO replied, and what is made of it. */
+typedef struct rewriting {
+    span text;
+    RedisModuleString *to;
+} rewriting;
+
+static void put(rewriting *r, span s) {
+    RedisModule_StringAppendBuffer(NULL, r->to, s.at, s.len);
+}
+
+static bool begins(span s, const char *word) {
+    size_t len = strlen(word);
+    return s.len >= len && !memcmp(s.at, word, len);
+}
+
+/* The number behind a word of a line ("keys="); NULL: there is none. */
+static const char *number_behind(span line, const char *word, uint64_t *number) {
+    const char *at = memmem(line.at, line.len, word, strlen(word));
+    if (!at) return NULL;
+    at += strlen(word);
+    *number = strtoull(at, NULL, 10);
+    return at;
+}
+
+/* Puts a line up to the number behind a word, and what the number is to be; returns the rest. */
+static span put_changed(rewriting *r, span line, const char *word, uint64_t add, uint64_t take) {
+    uint64_t number;
+    const char *at = number_behind(line, word, &number), *end = line.at + line.len;
+    if (!at) return line;
+    char digits[24];
+    number += add;
+    int len = snprintf(digits, sizeof digits, "%" PRIu64, number > take ? number - take : 0);
+    put(r, (span){line.at, (size_t)(at - line.at)});
+    put(r, (span){digits, (size_t)len});
+    while (at < end && *at >= '0' && *at <= '9') at++;
+    return (span){at, (size_t)(end - at)};
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static const char *const counters[] = {
+    "keyspace_hits:", "keyspace_misses:", "expired_keys:", "expired_keys_active:", "evicted_keys:",
+};
+#define COUNTERS (sizeof counters / sizeof *counters)
+
+static uint64_t at_reset[COUNTERS];
+
+static void read_counters(uint64_t now[COUNTERS]) {
+    const ckv_stats *s = &ckv.stats;
+    const uint64_t all[COUNTERS] = {s->hits, s->misses - quiet_misses(), s->expired,
+                                    s->expired - s->expired_lazily, s->evicted};
+    memcpy(now, all, sizeof all);
+}
+
+void serve_info_reset(void) {
+    read_counters(at_reset);
+    native_forget_calls();
+}
+
+static bool put_counter(rewriting *r, span line) {
+    uint64_t now[COUNTERS];
+    for (size_t i = 0; i < COUNTERS; i++) {
+        if (!begins(line, counters[i])) continue;
+        read_counters(now);
+        put(r, put_changed(r, line, counters[i], now[i] - at_reset[i], 0));
+        return true;
+    }
+    return false;
+}
+
+/* ---- databases ------------------------------------------------------------------------------- */
+
+static bool put_database(rewriting *r, span line) {
+    uint64_t db = 0;
+    if (!begins(line, "db") || !memmem(line.at, line.len, ":keys=", 6)) return false;
+    number_behind(line, "db", &db);
+    map_totals records = maps_totals_of((int)db).totals;
+    span rest = put_changed(r, line, "keys=", records.records, maps_in_db((int)db));
+    put(r, put_changed(r, rest, "expires=", records.expiring, 0));
+    return true;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* The names that one command has in the statistics: its own, and those that it is served under. */
+static const char *const variants[] = {CKV_SERVED_PREFIX, CKV_ASKING_PREFIX, ""};
+#define VARIANTS (sizeof variants / sizeof *variants)
+
+/* The line of one of them, without its end. */
+static bool find_line(span text, const char *kind, const char *variant, const char *name,
+                      span *line) {
+    char begin[96];
+    int len = snprintf(begin, sizeof begin, "\n%s%s%s:", kind, variant, name);
+    const char *at = memmem(text.at, text.len, begin, (size_t)len);
+    if (!at) return false;
+    const char *end = strchr(++at, '\r');
+    *line = (span){at, end ? (size_t)(end - at) : strlen(at)};
+    return true;
+}
+
+typedef struct command_stats {
+    uint64_t calls, us, rejected, failed;
+} command_stats;
+
+static command_stats read_stats(span line) {
+    command_stats s = {0};
+    number_behind(line, ":calls=", &s.calls);
+    number_behind(line, ",usec=", &s.us);
+    number_behind(line, "rejected_calls=", &s.rejected);
+    number_behind(line, "failed_calls=", &s.failed);
+    return s;
+}
+
+/* Of the server's own command, the share that was not called by ours that stands for it. */
+static command_stats without_ours(command_stats s, uint64_t ours) {
+    uint64_t left = s.calls > ours ? s.calls - ours : 0;
+    double share = s.calls ? (double)left / (double)s.calls : 0;
+    return (command_stats){left, (uint64_t)((double)s.us * share), s.rejected,
+                           (uint64_t)((double)s.failed * share)};
+}
+
+static void put_stats(rewriting *r, const char *name, const span lines[VARIANTS]) {
+    command_stats sum = {0};
+    for (size_t i = 0; i < VARIANTS; i++) {
+        command_stats s = read_stats(lines[i]);
+        if (!*variants[i]) s = without_ours(s, native_calls_of(name));
+        sum.calls += s.calls;
+        sum.us += s.us;
+        sum.rejected += s.rejected;
+        sum.failed += s.failed;
+    }
+    char line[256];
+    int len = snprintf(line, sizeof line,
+                       "cmdstat_%s:calls=%" PRIu64 ",usec=%" PRIu64 ",usec_per_call=%.2f"
+                       ",rejected_calls=%" PRIu64 ",failed_calls=%" PRIu64 "\r\n",
+                       name, sum.calls, sum.us, sum.calls ? (double)sum.us / (double)sum.calls : 0,
+                       sum.rejected, sum.failed);
+    put(r, (span){line, (size_t)len});
+}
+
+/* Percentiles can't be added up: those of ours, if there are any. */
+static void put_latency(rewriting *r, const char *kind, const char *name,
+                        const span lines[VARIANTS]) {
+    size_t i = 0;
+    while (!lines[i].at) i++;
+    size_t head = strlen(kind) + strlen(variants[i]) + strlen(name);
+    put(r, (span){kind, strlen(kind)});
+    put(r, (span){name, strlen(name)});
+    put(r, (span){lines[i].at + head, lines[i].len - head});
+    put(r, (span){"\r\n", 2});
+}
+
+/* The command of a line of some kind, as it was sent. NULL: it is none that is served. */
+static const catalogue_entry *command_of(span line, const char *kind) {
+    const char *at = line.at + strlen(kind), *end = memchr(line.at, ':', line.len);
+    if (!end) return NULL;
+    for (size_t i = 0; i < VARIANTS; i++) {
+        size_t len = strlen(variants[i]);
+        if ((size_t)(end - at) <= len || memcmp(at, variants[i], len)) continue;
+        at += len;
+        break;
+    }
+    const catalogue_entry *e = catalogue_find(at, (size_t)(end - at));
+    return e && e->kind == COMMAND_SERVED ? e : NULL;
+}
+
+/* Where the first of a command's lines is, one is written for all of them. */
+static bool put_command(rewriting *r, span line) {
+    static const char *const kinds[] = {"cmdstat_", "latency_percentiles_usec_"};
+    size_t k = begins(line, kinds[0]) ? 0 : 1;
+    const catalogue_entry *e = begins(line, kinds[k]) ? command_of(line, kinds[k]) : NULL;
+    if (!e) return false;
+    /* The server tells of its subcommands, one of which each of ours has called. */
+    if (e->container) return true;
+    span lines[VARIANTS] = {{0}};
+    bool first = true;
+    for (size_t i = 0; i < VARIANTS; i++)
+        if (find_line(r->text, kinds[k], variants[i], e->name, &lines[i]))
+            first &= lines[i].at >= line.at;
+    if (first && k == 0) put_stats(r, e->name, lines);
+    if (first && k == 1) put_latency(r, kinds[k], e->name, lines);
+    return true;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void rewrite(rewriting *r) {
+    const char *end = r->text.at + r->text.len;
+    for (const char *at = r->text.at; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        span line = {at, (size_t)((newline ? newline + 1 : end) - at)};
+        if (!put_counter(r, line) && !put_database(r, line) && !put_command(r, line)) put(r, line);
+        at += line.len;
+    }
+}
+
+int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    RedisModuleCallReply *reply = RedisModule_Call(ctx, "info", "Ev", argv + 1, (size_t)argc - 1);
+    native_note_call("info");
+    if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_STRING)
+        return native_reply(ctx, reply);
+    RedisModuleString *text = RedisModule_CreateStringFromCallReply(reply);
+    rewriting r = {.to = RedisModule_CreateString(NULL, "", 0)};
+    r.text.at = RedisModule_StringPtrLen(text, &r.text.len);
+    rewrite(&r);
+    size_t len;
+    const char *info = RedisModule_StringPtrLen(r.to, &len);
+    RedisModule_ReplyWithVerbatimString(ctx, info, len);
+    RedisModule_FreeString(NULL, r.to);
+    RedisModule_FreeString(ctx, text);
+    RedisModule_FreeCallReply(reply);
+    return REDISMODULE_OK;
+}

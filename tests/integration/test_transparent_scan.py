@@ -1,0 +1,94 @@
+"""SCAN in the transparent mode: keys of the server's own and records, while others change them."""
+
+import random
+
+import pytest
+
+from helpers import reply
+
+
+@pytest.fixture
+def server(own_server):
+    return own_server({"ckv.prefixes": "*"})
+
+
+def fill(r, strings=400, lists=400):
+    with r.pipeline(transaction=False) as pipe:
+        for i in range(strings):
+            pipe.set(f"string:{i}", "value")
+        for i in range(lists):
+            pipe.lpush(f"list:{i}", "value")
+        pipe.execute()
+    return {*(f"string:{i}".encode() for i in range(strings)), *(f"list:{i}".encode() for i in range(lists))}
+
+
+def scan(r, between=None, count=10):
+    """What a whole SCAN tells, and how many calls that took; between() runs between two of them."""
+    found, cursor, calls = [], b"0", 0
+    while calls == 0 or cursor != b"0":
+        cursor, keys = r.execute_command("SCAN", cursor, "COUNT", count)
+        found += keys
+        calls += 1
+        assert int(cursor) < 2**53
+        if between:
+            between(calls)
+    return found, calls
+
+
+def test_each_key_once_while_nothing_changes(server):
+    with server.client() as r:
+        keys = fill(r)
+        found, _ = scan(r)
+        assert len(found) == len(keys) and set(found) == keys
+        assert sorted(scan(r, count=10**6)[0]) == sorted(keys)
+        assert scan(r, count=10**6)[1] == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 7])
+def test_strings_that_move_out_meanwhile_are_not_missed(server, at_once):
+    with server.client() as r, server.client() as other:
+        keys = fill(r)
+        names = [f"string:{i}" for i in range(400)]
+        random.Random(at_once).shuffle(names)
+
+        def move_some_out(_):
+            for _ in range(min(at_once, len(names))):
+                other.setbit(names.pop(), 0, 0)
+
+        assert set(scan(r, move_some_out)[0]) == keys
+
+
+def test_all_strings_move_out_in_the_middle(server):
+    for at in (1, 20, 40, 50, 60):
+        with server.client() as r, server.client() as other:
+            r.flushall()
+            keys = fill(r)
+
+            def move_all_out(calls, at=at, other=other):
+                for i in range(400) if calls == at else ():
+                    other.setbit(f"string:{i}", 0, 0)
+
+            assert set(scan(r, move_all_out)[0]) == keys
+
+
+def test_what_is_only_lent_makes_no_second_round(server):
+    with server.client() as r, server.client() as other:
+        keys = fill(r)
+        _, calls = scan(r)
+        found, again = scan(r, lambda n: [other.dump(f"string:{n}"), other.memory_usage(f"string:{n}")])
+        assert sorted(found) == sorted(keys) and again == calls
+        assert other.info("ckv")["ckv_moved_out"] == 0
+
+
+def test_cursors_of_nobodys(server, own_server):
+    plain = own_server(module=False)
+    with server.client() as r, plain.client() as other:
+        fill(r)
+        for number in (17, 2**48 + 5, 2**49, 2**50, 2**53 - 1, 2**60, 2**64 - 1):
+            assert isinstance(r.execute_command("SCAN", number)[1], list)
+        for text in ("", "a", "-", "-1", "1 ", " 1", "1x", str(2**64)):
+            replies = [reply(r, "SCAN", text), reply(other, "SCAN", text)]
+            if isinstance(replies[1], Exception):
+                assert str(replies[0]) == str(replies[1])
+            else:
+                assert not [key for key in replies[0][1] if key.startswith(b"ckv:")]
