@@ -19,6 +19,9 @@ SUITE_JOBS   = 2
 CLIENTS_MODE = prefixes
 CLIENTS      =
 
+# The commit of the last release, which `make test-upgrade` upgrades from.
+LAST_RELEASE = c4be429502ed7b9209979067dfa9f1fe64df87b5
+
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
 SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
           valkey-8.1=valkey/trixie valkey-9.1=valkey/sid
@@ -65,7 +68,8 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients clean distclean \
+        bench-throughput bench-caches bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
+        test-upgrade clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
 
 all: build/ckv.so ## build the module, build/ckv.so (the default)
@@ -146,7 +150,7 @@ build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
 integration: build/ckv.so | setup-server setup-python ## the tests against a real redis-server
 	.venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
 
-soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all checked (SOAK_ARGS='--seconds 300')
+soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all checked; the same again goes on after an interruption (SOAK_ARGS='--seconds 300')
 	.venv/bin/python tests/soak/soak.py $(SOAK_ARGS)
 
 # Lines that the unit tests and the integration tests reach. What a server's child does (BGSAVE) is not
@@ -197,6 +201,10 @@ bench-codec: build/bench-codec | setup-python3 ## bytes and speed of the codecs 
 bench-cache: build/ckv.so | setup-server setup-python3 ## expiry under load, hit rates, memory at maxmemory (SCALE=0.1 PARTS=hits)
 	$(PYTHON) $(call measure,cache_duty,$(wildcard $(DATA_DIR)/tweets.txt)) $(addprefix --scale ,$(SCALE)) \
 	    $(addprefix --parts ,$(PARTS))
+
+bench-caches: build/ckv.so build/ckv-bench | setup-server setup-python3 ## 53 published caches by SET and GET: RAM, time, hits (CACHES='6 11 52' SCALE=2)
+	$(PYTHON) $(call measure,caches,$(ALL_DATA)) --caches $(DATA_DIR)/caches.csv $(addprefix --scale ,$(SCALE)) \
+	    $(addprefix --cluster ,$(CACHES))
 
 bench-scale: build/ckv.so build/ckv-bench | setup-server setup-python3 ## density, speed, pauses, churn by the number of records (N=10000000)
 	$(PYTHON) $(call measure,scale,$(wildcard $(DATA_DIR)/tweets.txt $(DATA_DIR)/tweets_big.txt)) $(addprefix --records ,$(N)) \
@@ -267,10 +275,19 @@ test-redis-suite: build/ckv.so | setup-python3 setup-tcl ## Redis' own tests, ev
 test-clients: build/ckv.so | setup-server setup-python setup-clients ## the tests of Redis' clients and of applications (CLIENTS_MODE= CLIENTS='redis-py-resp2 django')
 	.venv/bin/python tests/clients/run.py --mode $(CLIENTS_MODE) $(CLIENTS)
 
+# --- releases and packages ---------------------------------------------------------------------------
+
+# Tests that stand beside those of integration and use their fixtures.
+pytest = PYTHONPATH=tests/integration .venv/bin/python -m pytest -c tests/integration/pytest.ini -p conftest
+
+test-upgrade: build/ckv.so | setup-server setup-python ## the last release's module and this one beside each other: replicas, clusters, files
+	scripts/build_release.sh $(LAST_RELEASE)
+	CKV_OLD_MODULE=$(CURDIR)/build/releases/$(LAST_RELEASE)/build/ckv.so $(pytest) tests/upgrade $(PYTEST_ARGS)
+
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/asan build/fuzz build/coverage build/ckv.so build/bench-*
+	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/bench-*
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 

@@ -6,6 +6,7 @@
     codec       bytes and speed of the codecs alone
     layout      what each byte of a record in memory is for
     scale       density, speed, pauses, churn, files by the number of records
+    caches      published statistics of caches, each a workload: RAM, time, hit rates of strings and of ckv by SET and GET
     cache_duty  expiry under load, hit rates, memory at maxmemory
     cache       bytes per record, load rate, save and load time of stores, on each data file
     latency     one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
@@ -53,7 +54,10 @@ OPTIONS = {
     "parts": dict(help="some only, separated by commas; figures of the others stay"),
     "sizes": dict(type=sizes, help="for density, separated by commas; up to --records if not given"),
     "kinds": dict(action="append", default=[], help="files for drift, in the order they come"),
-    "scale": dict(type=float, default=1.0, help="of all numbers of records, 0.01 to 1"),
+    "scale": dict(type=float, default=1.0, help="of all numbers of records; 1 is what the result was measured with"),
+    "caches": dict(metavar="FILE", help="their statistics (CSV)"),
+    "cluster": dict(type=positive, action="append", help="one of them; may be repeated; figures of the others stay"),
+    "seconds": dict(type=float, default=4, help="of requests to each server"),
     "memcached-megabytes": dict(type=positive, default=4096),
 }
 SERVER = ["data", "redis-server", "module"]
@@ -97,6 +101,7 @@ VERBS = {
     "layout": (run_program("layout"), ["records", "data"], {"records": 10_000_000}),
     "scale": (of("scale"), ["records", *SERVER, "rounds", "parts", "sizes", "kinds"],
               {"records": 10_000_000, "rounds": 3, "parts": ",".join(report.SCALE)}),
+    "caches": (of("caches"), [*SERVER, "caches", "cluster", "scale", "seconds"], {}),
     "cache_duty": (of("cache_duty"), [*SERVER, "parts", "scale"], {"parts": ",".join(report.CACHE_DUTY)}),
     "cache": (compared("cache", "stores", True), STORES, {"records": 100_000}),
     "latency": (compared("latency", "stores", False), STORES, {"records": 20_000}),
@@ -109,23 +114,13 @@ NEED_DATA = {"layout", "cache", "uuid"}
 NOT_KEPT = {"demo", "throughput"}
 
 
-def keep(path, found):
-    if path:
-        with open(path, "w") as f:
-            json.dump(found, f, indent=1)
-            f.write("\n")
-
-
 def measure_parts(options, run, path, known):
-    found = {}
-    if os.path.exists(path):
-        with open(path) as f:
-            found = json.load(f)
+    found = report.kept(path, {})
     for part in options.parts.split(","):
         if part not in known:
             raise Failed(f"there is no part '{part}', but {', '.join(known)}")
         run(options, found, part)
-        keep(path, found)
+        report.keep(path, found)
         progress.end()
         report.show(known[part](json.loads(json.dumps(found[part]))))
 
@@ -141,8 +136,8 @@ def perform(options):
         raise Failed("no data: --data FILE")
     if verb in ("scale", "cache_duty"):
         return measure_parts(options, run, path, report.SCALE if verb == "scale" else report.CACHE_DUTY)
-    found = run(options)
-    keep(path, found)
+    found = run(options, path) if verb == "caches" else run(options)
+    report.keep(path, found)
     progress.end()
     render = (lambda found: report.speed(found["speed"])) if verb == "throughput" else getattr(report, verb)
     report.show(render(json.loads(json.dumps(found))))

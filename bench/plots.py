@@ -32,6 +32,29 @@ def curves(name, series, what, unit):
     save(name, figure, axes, unit, legend=True)
 
 
+def dots(name, points, what, unit, lines):
+    """(x, y, label, size) each; dotted lines at `lines`, pairs of x values and of y values."""
+    figure, axes = plt.subplots(figsize=(7, 6))
+    axes.scatter([p[0] for p in points], [p[1] for p in points], [p[3] for p in points], alpha=0.6)
+    for x, y, label, _ in points:
+        axes.annotate(label, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)
+    for line in lines:
+        axes.plot(*line, ":", color="gray")
+    axes.set_xlabel(what)
+    axes.grid(True, alpha=0.3)
+    save(name, figure, axes, unit, legend=False)
+
+
+def published_caches(rows):
+    dots("caches", [(row["memory_ratio"], row["cpu_ratio"], row["cluster"], 15 + row["working_set_mb"] / 20) for row in rows],
+         "RAM for the same content, of strings' (a dot's area: the working set)", "main thread's time a request, of strings'",
+         [([1, 1], [0, 1]), ([0, 1], [1, 1])])
+    asked = [row for row in rows if row["hits_strings"] is not None]
+    dots("caches_hits", [(row["hits_strings"], row["hits_ckv"], row["cluster"], 15 + row["kilo_requests_per_second"] * 4) for row in asked],
+         "hit rate of strings in a third of the RAM that they need (a dot's area: requests a second)", "hit rate of ckv in as much",
+         [([0, 1], [0, 1])])
+
+
 def save(name, figure, axes, unit, legend):
     axes.set_ylabel(unit)
     if legend:

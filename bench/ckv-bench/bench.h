@@ -2,20 +2,22 @@
  *
  *   main.c       threads, progress, the report
  *   options.c    the command line
- *   keys.c       the keys, which record is next
+ *   keys.c       the records' keys
+ *   random.c     which record is next
  *   histogram.c  latencies
  *   encode.c     compression on the client's side
  *   redis.c      strings, hashes and ckv, by hiredis
  *   memcached.c  by libmemcached
+ *   cache.h      a cache by its statistics: the modes fill, age and replay
  */
 #ifndef CKV_BENCH_H
 #define CKV_BENCH_H
 
-#include "common/common.h"
+#include "cache.h"
 
 #define KEY_SIZE 40
 
-typedef enum { MODE_LOAD, MODE_READ, MODE_MIXED } Mode;
+typedef enum { MODE_LOAD, MODE_READ, MODE_MIXED, MODE_FILL, MODE_AGE, MODE_REPLAY } Mode;
 typedef enum { ENCODE_NONE, ENCODE_ZLIB, ENCODE_ZSTD } Encoding;
 
 typedef struct StoreKind StoreKind;
@@ -30,8 +32,11 @@ typedef struct {
     Mode mode;
     long port, records, operations, threads, clients, pipeline, ttl, bucket;
     long first, digits; /* of the keys' numbers */
-    double zipf;        /* 0: every record is as likely */
     int uuid;
+    Cache cache; /* its zipf is that of read and mixed as well; 0: every record is as likely */
+    const char *caches;
+    int random_values;
+    long row, rate, turn, turns, pid;
 } Options;
 
 /* Connections of one kind of store. send() and receive() deal with `count` records, one pipeline;
@@ -51,15 +56,15 @@ extern const StoreKind store_strings, store_hashes, store_ckv, store_memcached;
 
 void options_parse(Options *options, int argc, char **argv);
 
+uint64_t now_ns(void);
+struct redisContext *redis_connect(const Options *options);
+
 size_t record_key(char key[KEY_SIZE], const Options *options, uint64_t number);
 
-typedef struct {
-    uint64_t count;
-    double theta, alpha, zeta, eta;
-    uint64_t random;
-} Picker;
-void picker_init(Picker *picker, uint64_t count, double theta, uint64_t seed);
-uint64_t picker_next(Picker *picker);
+/* By the statistics of options->cache; each prints a report. */
+void cache_fill(const Options *options, const Records *records);
+void cache_age(const Options *options, const Records *records);
+void cache_replay(const Options *options, const Records *records);
 
 /* Log-linear: 64 steps for each power of two of nanoseconds, an error below 1.6%. */
 #define HISTOGRAM_STEPS 64

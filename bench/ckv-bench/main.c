@@ -28,9 +28,10 @@ typedef struct {
 } Worker;
 
 const char *const mode_names[] = {
-    [MODE_LOAD] = "load", [MODE_READ] = "read", [MODE_MIXED] = "mixed"};
+    [MODE_LOAD] = "load", [MODE_READ] = "read", [MODE_MIXED] = "mixed",
+    [MODE_FILL] = "fill", [MODE_AGE] = "age",   [MODE_REPLAY] = "replay"};
 
-static uint64_t now_ns(void) {
+uint64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
@@ -39,7 +40,7 @@ static uint64_t now_ns(void) {
 /* Reads and loads without --zipf go through the records in order, so that each is seen. */
 static uint64_t pick(Worker *w, uint64_t operation) {
     const Options *o = w->options;
-    if (o->mode == MODE_MIXED || o->zipf > 0) return picker_next(&w->picker);
+    if (o->mode == MODE_MIXED || o->cache.zipf > 0) return picker_next(&w->picker);
     return operation % (uint64_t)o->records;
 }
 
@@ -121,7 +122,8 @@ static void report(const Options *o, const Records *records, const Histogram *h,
         "\"threads\": %ld, \"clients\": %ld, \"pipeline\": %ld, \"ttl\": %ld, \"zipf\": %g,\n"
         " \"different_values\": %zu, \"seconds\": %.6f, \"per_second\": %.1f,\n \"pipeline_us\": {",
         o->server, mode_names[o->mode], o->records, o->operations, o->threads, o->clients,
-        o->pipeline, o->ttl, o->zipf, records->count, seconds, (double)o->operations / seconds);
+        o->pipeline, o->ttl, o->cache.zipf, records->count, seconds,
+        (double)o->operations / seconds);
     for (size_t i = 0; i < sizeof points / sizeof *points; i++)
         printf("%s\"%s\": %.2f", i ? ", " : "", points[i].name,
                (double)histogram_percentile(h, points[i].percent) / 1e3);
@@ -132,7 +134,7 @@ static void report(const Options *o, const Records *records, const Histogram *h,
 static void run(const Options *o, const Records *records) {
     Worker *workers = allocate((size_t)o->threads * sizeof *workers);
     Picker picker;
-    picker_init(&picker, (uint64_t)o->records, o->zipf, 0);
+    picker_init(&picker, (uint64_t)o->records, o->cache.zipf, 0);
     for (long i = 0; i < o->threads; i++) {
         worker_open(&workers[i], o, records, i);
         workers[i].picker = picker;
@@ -161,7 +163,19 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     options_parse(&options, argc, argv);
     records_read(&records, options.data);
-    run(&options, &records);
+    switch (options.mode) {
+    case MODE_FILL:
+        cache_fill(&options, &records);
+        break;
+    case MODE_AGE:
+        cache_age(&options, &records);
+        break;
+    case MODE_REPLAY:
+        cache_replay(&options, &records);
+        break;
+    default:
+        run(&options, &records);
+    }
     records_free(&records);
     return 0;
 }

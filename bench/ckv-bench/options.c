@@ -30,11 +30,24 @@ static void set_number(Options *o, const Option *option, const char *text) {
     *(long *)((char *)o + option->at) = n;
 }
 
-static void set_zipf(Options *o, const Option *option, const char *text) {
+static void set_real(Options *o, const Option *option, const char *text) {
     char *end;
-    o->zipf = strtod(text, &end);
-    if (end == text || *end || !(o->zipf > 0 && o->zipf < 1))
-        fail(2, "--%s must be between 0 and 1, not '%s'", option->name, text);
+    double n = strtod(text, &end);
+    if (end == text || *end || !(n >= (double)option->least && n <= (double)option->most))
+        fail(2, "--%s must be from %ld to %ld, not '%s'", option->name, option->least, option->most,
+             text);
+    memcpy((char *)o + option->at, &n, sizeof n);
+}
+
+static void set_ttls(Options *o, const Option *option, const char *text) {
+    (void)option;
+    cache_set_ttls(&o->cache, text);
+}
+
+static void set_values(Options *o, const Option *option, const char *text) {
+    o->random_values = strcmp(text, "random") == 0;
+    if (!o->random_values && strcmp(text, "records") != 0)
+        fail(2, "--%s must be records or random, not '%s'", option->name, text);
 }
 
 static void set_server(Options *o, const Option *option, const char *text) {
@@ -59,12 +72,12 @@ static void set_server(Options *o, const Option *option, const char *text) {
 }
 
 static void set_mode(Options *o, const Option *option, const char *text) {
-    for (int m = MODE_LOAD; m <= MODE_MIXED; m++) {
+    for (int m = MODE_LOAD; m <= MODE_REPLAY; m++) {
         if (strcmp(text, mode_names[m]) != 0) continue;
         o->mode = (Mode)m;
         return;
     }
-    fail(2, "--%s must be load, read or mixed, not '%s'", option->name, text);
+    fail(2, "--%s must be load, read, mixed, fill, age or replay, not '%s'", option->name, text);
 }
 
 static void set_keys(Options *o, const Option *option, const char *text) {
@@ -74,6 +87,7 @@ static void set_keys(Options *o, const Option *option, const char *text) {
 }
 
 #define NUMBER(name) set_number, offsetof(Options, name), "N"
+#define REAL(name)   set_real, offsetof(Options, cache.name), "X"
 #define TEXT(name)   set_text, offsetof(Options, name)
 
 static const Option known[] = {
@@ -83,8 +97,10 @@ static const Option known[] = {
      0, 0},
     {"data", TEXT(data), "FILE",
      "one record a line; *.u32le: each after its length, 4 bytes little-endian", 0, 0},
-    {"mode", set_mode, 0, "MODE", "load (default), read, or mixed: every second pipeline writes", 0,
-     0},
+    {"mode", set_mode, 0, "MODE",
+     "load (default), read, or mixed: every second pipeline writes; of a cache: fill, age\nor "
+     "replay",
+     0, 0},
     {"records", NUMBER(records), "how many records the store has (default 100000)", 1, 10000000000},
     {"operations", NUMBER(operations), "how many to read or write (default: one for each record)",
      1, LONG_MAX},
@@ -93,13 +109,37 @@ static const Option known[] = {
      "connections, shared out among the threads (default: one a thread)", 1, 10000},
     {"pipeline", NUMBER(pipeline), "requests under way on a connection (default 1)", 1, 10000},
     {"ttl", NUMBER(ttl), "seconds until a record expires (default: never)", 1, 30L * 86400},
-    {"zipf", set_zipf, 0, "THETA",
-     "read some records more often, 0 < THETA < 1 (default: all alike)", 0, 0},
+    {"zipf", REAL(zipf),
+     "read some records more often, by Zipf's law of that exponent (default 0: all alike)", 0, 10},
     {"keys", set_keys, 0, "KIND", "sequential (KEY:<n>, the default) or uuid", 0, 0},
     {"first", NUMBER(first), "n of the first key (default 100000000)", 0, 1000000000000000000},
     {"digits", NUMBER(digits), "n is written with so many at least (default 1)", 1, 20},
     {"bucket", NUMBER(bucket),
      "hashes: so many characters of the key name the hash (default: all but 3)", 1, 12},
+    {"cache", NUMBER(row),
+     "the cache of that number in the table of --caches; the following say it otherwise, or of "
+     "a\ncache of your own (defaults: the middle of the published ones)",
+     0, LONG_MAX},
+    {"caches", TEXT(caches), "FILE", "its statistics: CSV, columns by name", 0, 0},
+    {"key-bytes", REAL(key_bytes), "on average", 10, 400},
+    {"value-bytes", REAL(value_bytes), "on average", 1, 1 << 20},
+    {"spread", REAL(spread), "of the logarithm of the values' lengths (default 0.5)", 0, 2},
+    {"values", set_values, 0, "KIND",
+     "records (of --data, cut or joined; the default) or random bytes", 0, 0},
+    {"requests-per-object", REAL(requests_per_object), "on average", 1, 1000000},
+    {"one-hit", REAL(one_hit), "share of the objects that are asked for once", 0, 1},
+    {"misses", REAL(misses), "share of the gets", 0, 1},
+    {"sets", REAL(sets), "share of the requests, those after a miss included", 0, 1},
+    {"increments", REAL(increments), "likewise", 0, 1},
+    {"deletes", REAL(deletes), "likewise", 0, 1},
+    {"adds", REAL(adds), "likewise; the others are gets", 0, 1},
+    {"ttls", set_ttls, 0, "TIMES", "with their shares: '1d:0.65, 90s:0.35'; '': nothing expires", 0,
+     0},
+    {"rate", NUMBER(rate), "requests a second (default 20000)", 1, 10000000},
+    {"turns", NUMBER(turns), "take turns of 0.25 s with other such runs: so many", 1, 100},
+    {"turn", NUMBER(turn), "the which of them this is, from 0", 0, 99},
+    {"pid", NUMBER(pid), "of the server: the report tells the time of its main thread", 1,
+     LONG_MAX},
     {"host", TEXT(host), "HOST", "(default 127.0.0.1)", 0, 0},
     {"port", NUMBER(port), "(default 6379; memcached 11211)", 1, 65535},
     {"socket", TEXT(socket), "PATH", "a Unix socket instead", 0, 0},
@@ -117,6 +157,15 @@ static void help(void) {
     }
 }
 
+static void finish_cache(Options *o) {
+    const Cache *c = &o->cache;
+    if (o->turn >= o->turns) fail(2, "--turn must be below --turns");
+    if (o->kind != &store_strings || o->encoding != ENCODE_NONE)
+        fail(2, "--mode %s is for --server strings", mode_names[o->mode]);
+    if (c->sets + c->increments + c->deletes + c->adds > 1 + CACHE_ROUNDED)
+        fail(2, "--sets, --increments, --deletes and --adds are more than all requests");
+}
+
 static void finish(Options *o) {
     if (!o->server) fail(2, "--server is missing; --help lists the options");
     if (!o->data) fail(2, "--data is missing; --help lists the options");
@@ -125,23 +174,19 @@ static void finish(Options *o) {
     if (o->clients < o->threads) fail(2, "--clients must not be fewer than --threads");
     if (o->kind == &store_hashes && o->ttl) fail(2, "--ttl: a field of a hash cannot expire");
     if (o->kind != &store_hashes && o->bucket) fail(2, "--bucket is for --server hashes");
-    if (o->mode == MODE_LOAD && o->zipf > 0) fail(2, "--zipf is for --mode read and mixed");
+    if (o->mode >= MODE_FILL) finish_cache(o);
+    if (o->mode == MODE_LOAD && o->cache.zipf > 0) fail(2, "--zipf is for --mode read and mixed");
     if (o->mode == MODE_LOAD && o->operations) fail(2, "--operations is for --mode read and mixed");
     if (!o->operations) o->operations = o->records;
 }
 
-void options_parse(Options *o, int argc, char **argv) {
+static void read_arguments(Options *o, int argc, char **argv) {
     struct option names[KNOWN + 2] = {{0}};
     for (int i = 0; i < KNOWN; i++)
         names[i] = (struct option){known[i].name, required_argument, NULL, 's'};
     names[KNOWN] = (struct option){"help", no_argument, NULL, 'h'};
-    *o = (Options){.host = "127.0.0.1",
-                   .records = 100000,
-                   .threads = 1,
-                   .pipeline = 1,
-                   .first = 100000000,
-                   .digits = 1};
     int found, at = 0;
+    optind = 1;
     while ((found = getopt_long(argc, argv, "h", names, &at)) != -1) {
         if (found == 'h') {
             help();
@@ -151,5 +196,26 @@ void options_parse(Options *o, int argc, char **argv) {
         known[at].set(o, &known[at], optarg);
     }
     if (optind < argc) fail(2, "unknown argument '%s'", argv[optind]);
+}
+
+void options_parse(Options *o, int argc, char **argv) {
+    static const Options defaults = {.host = "127.0.0.1",
+                                     .records = 100000,
+                                     .threads = 1,
+                                     .pipeline = 1,
+                                     .first = 100000000,
+                                     .digits = 1,
+                                     .rate = 20000,
+                                     .turns = 1};
+    *o = defaults;
+    read_arguments(o, argc, argv);
+    if (o->mode >= MODE_FILL) {
+        /* What is said of the cache counts before what its row says. */
+        Cache cache = cache_usual;
+        if (o->row) cache_read_row(&cache, o->caches, o->row);
+        *o = defaults;
+        o->cache = cache;
+        read_arguments(o, argc, argv);
+    }
     finish(o);
 }

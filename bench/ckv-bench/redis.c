@@ -13,13 +13,19 @@ struct Connection {
     char ttl[24];
 };
 
+redisContext *redis_connect(const Options *o) {
+    redisContext *redis =
+        o->socket ? redisConnectUnix(o->socket) : redisConnect(o->host, (int)o->port);
+    if (!redis) fail(1, "out of memory");
+    if (redis->err) fail(1, "cannot connect: %s", redis->errstr);
+    return redis;
+}
+
 static Connection *redis_open(const Options *o, const Records *records) {
     Connection *c = allocate(sizeof *c);
     c->options = o;
     c->records = records;
-    c->redis = o->socket ? redisConnectUnix(o->socket) : redisConnect(o->host, (int)o->port);
-    if (!c->redis) fail(1, "out of memory");
-    if (c->redis->err) fail(1, "cannot connect: %s", c->redis->errstr);
+    c->redis = redis_connect(o);
     c->encoder = encoder_create(o->encoding, records->longest);
     snprintf(c->ttl, sizeof c->ttl, "%ld", o->ttl);
     return c;

@@ -9,6 +9,7 @@
 #include "background/settle.h"
 #include "background/train.h"
 #include "keyspace/due.h"
+#include "keyspace/held.h"
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 #include "server/feed.h"
@@ -103,13 +104,15 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     uint64_t began_us = clock_thread_us();
     take_steps(ctx);
     renamed_maps_step();
+    held_step();
     old_codecs_free();
     map_shared_trim(&ckv.shared);
     feed_check(ctx);
     rates_tick();
     due_rest();
     active_expiry_own_step(ctx);
-    bool busy = reencode_running() || train_running() || evict_near() || settle_running();
+    bool busy =
+        reencode_running() || train_running() || evict_near() || settle_running() || held_any();
     bool hurried = reencode_awaited() || full || settle_much();
     int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
     schedule(ctx, hurried ? HURRIED_MS : wait_ms);

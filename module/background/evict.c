@@ -31,8 +31,9 @@
 #define OWN_AT_ONCE 4096
 /* Maps that are passed over before the time is looked at. */
 #define PASSED_AT_ONCE 500
-/* How long a command may look for what expires, if there is hardly any. */
-#define SEARCH_US 2000
+/* How long a command makes room, or looks for what may go: what is missing then is left to the
+ * timer, and the server's setting stands above it until it is there. */
+#define COMMAND_US 2000
 
 /* Bytes that records and other keys take, as far as they give way together. */
 typedef struct balance {
@@ -137,7 +138,7 @@ static bool turn_of_others(void) {
            (double)evict.freed_records * evict.weights.others;
 }
 
-/* Frees so many bytes of data; stops at a time (monotonic, us; 0: never). What used memory says
+/* Frees so many bytes of data; stops at a time (monotonic, us). What used memory says
  * meanwhile is no guide: what replicas and AOF will be told is waiting in it. Returns how many
  * records went. */
 static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
@@ -152,7 +153,7 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
         }
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
         if (removals_full(&evict.gone)) break;
-        if (deadline_us && clock_monotonic_us() >= deadline_us) break;
+        if (clock_monotonic_us() >= deadline_us) break;
     }
     removals_announce(ctx, &evict.gone, REMOVALS_EVICTED);
     return evicted;
@@ -198,7 +199,7 @@ static double needed_at_once(void) {
 uint64_t evict_now(RedisModuleCtx *ctx) {
     if (!may_evict(ctx)) return 0;
     uint64_t before = evict.freed_records + evict.freed_others;
-    uint64_t deadline_us = evict.how.expiring_only ? clock_monotonic_us() + SEARCH_US : 0;
+    uint64_t deadline_us = clock_monotonic_us() + COMMAND_US;
     uint64_t evicted = make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
     evict.owed -= (double)(evict.freed_records + evict.freed_others - before);
     return evicted;
@@ -236,10 +237,13 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     if (!maxmemory_now()->evicts) return;
     evict.owed = OWN_AT_ONCE + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
     evict.written_by_then = maxmemory_written();
+    uint64_t began_us = 0;
     while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-        if (!call_evict()) return;
+        if (began_us == 0) began_us = clock_monotonic_us();
+        bool late = clock_monotonic_us() - began_us > COMMAND_US;
+        if (late || (!call_evict() && may_evict(ckv.ctx))) return maxmemory_hold();
     }
 }
 

@@ -65,12 +65,13 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Whether all keys can be written. False: the error is replied. */
+/* Whether all keys can be written. False: the error is replied, or the client held. */
 static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
     for (int i = 0; i < k->count; i++) {
-        lookup_answer answer = lookup_possible(ctx, k->argv[i * k->step]);
+        record r;
+        lookup_answer answer = lookup_possible(ctx, k->argv[i * k->step], &r);
         if (answer == LOOKUP_NATIVE) continue;
-        if (!lookup_reply_answer(ctx, NULL, 0, answer)) return false;
+        if (!lookup_reply_answer(&r, NULL, 0, answer)) return false;
     }
     return true;
 }
@@ -119,7 +120,7 @@ static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int6
         lookup_answer answer = lookup_begun(r);
         if (answer == LOOKUP_NATIVE)
             put_native(ctx, r->name, value, expiry, at_ms);
-        else if (!lookup_reply_answer(ctx, NULL, 0, answer) || !put(r, value, expiry, at_ms))
+        else if (!lookup_reply_answer(r, NULL, 0, answer) || !put(r, value, expiry, at_ms))
             return false;
     }
     return true;

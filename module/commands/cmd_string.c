@@ -93,7 +93,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     lookup_begin(ctx, argv[1], now_ms, &r);
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
-    if (!lookup_reply_answer(ctx, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;
+    if (!lookup_reply_answer(&r, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;
     return set(argv[2], &o, &r, &encoded, at_ms);
 }
 

@@ -3,6 +3,7 @@
 
 #include "ckv.h"
 #include "commands/syntax.h"
+#include "keyspace/held.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,7 @@ int register_command(RedisModuleCtx *ctx, const command_entry *e) {
     if (RedisModule_CreateCommand(ctx, e->name, e->function, e->flags, range[0], range[1],
                                   range[2]) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    held_know(e->name, e->function);
     RedisModuleCommand *c = RedisModule_GetCommand(ctx, e->name);
     return c && describe(ctx, c, e) && categorize(c, e) ? REDISMODULE_OK : REDISMODULE_ERR;
 }

@@ -2,6 +2,7 @@
 #include "keyspace/lookup.h"
 
 #include "keyspace/due.h"
+#include "keyspace/held.h"
 #include "keyspace/map_home.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
@@ -46,36 +47,39 @@ static lookup_answer find_map(record *r) {
     return tryagain_ask(r->ctx, r->db, r->place) == TRYAGAIN_YES ? LOOKUP_TRY_AGAIN : LOOKUP_DONE;
 }
 
-lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *name) {
+lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *name, record *r) {
     size_t len;
     const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
-    record r = {.ctx = ctx, .name = name, .db = RedisModule_GetSelectedDb(ctx)};
-    r.place = places_of_key(key, len);
-    return find_map(&r);
+    r->ctx = ctx;
+    r->name = name;
+    r->db = RedisModule_GetSelectedDb(ctx);
+    r->place = places_of_key(key, len);
+    return find_map(r);
 }
 
-bool lookup_reply_answer(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
                          lookup_answer answer) {
     switch (answer) {
     case LOOKUP_DONE:
         return true;
     case LOOKUP_NATIVE:
-        native_run(ctx, argv, argc);
+        native_run(r->ctx, argv, argc);
         return false;
     case LOOKUP_WRONG_TYPE:
-        RedisModule_ReplyWithError(ctx, ERROR_TYPE);
+        RedisModule_ReplyWithError(r->ctx, ERROR_TYPE);
         return false;
     case LOOKUP_TRY_AGAIN:
         break;
     }
-    RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    held_reply(r->ctx, r->db, r->place);
     return false;
 }
 
 bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *name) {
+    record r;
     if (places_layout() != PLACES_SLOTS) return true;
-    if (lookup_possible(ctx, name) != LOOKUP_TRY_AGAIN) return true;
-    RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    if (lookup_possible(ctx, name, &r) != LOOKUP_TRY_AGAIN) return true;
+    held_reply(ctx, r.db, r.place);
     return false;
 }
 
@@ -118,5 +122,6 @@ lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64
 
 bool lookup_key(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int64_t now_ms,
                 record *r) {
-    return lookup_reply_answer(ctx, argv, argc, lookup_quietly(ctx, argv[1], now_ms, r));
+    lookup_answer answer = lookup_quietly(ctx, argv[1], now_ms, r);
+    return lookup_reply_answer(r, argv, argc, answer);
 }

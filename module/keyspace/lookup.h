@@ -14,7 +14,8 @@ typedef enum lookup_answer {
 #define LOOKUP_MUST_USE __attribute__((warn_unused_result))
 
 /* Finds the record of a command's first argument, as of now_ms. False: there is a reply already, an
- * error, or that of the server's own command if the key is its own. */
+ * error, or that of the server's own command if the key is its own; or the command will run again.
+ */
 bool lookup_key(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int64_t now_ms,
                 record *r) LOOKUP_MUST_USE;
 /* The same of any key, without replying. */
@@ -31,15 +32,17 @@ lookup_answer lookup_begun(record *r) LOOKUP_MUST_USE;
 lookup_answer lookup_begun_of_many(record *r, bool sent_native) LOOKUP_MUST_USE;
 
 /* What lookup_key() would answer. Cheaper than finding. */
-lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *key) LOOKUP_MUST_USE;
+lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *key,
+                              record *r) LOOKUP_MUST_USE;
 
-/* Replies what an answer stands for, if it is another than LOOKUP_DONE: then false. */
-bool lookup_reply_answer(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+/* Replies what an answer stands for, if it is another than LOOKUP_DONE, or holds the client until
+ * that can be said: then false. */
+bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
                          lookup_answer answer) LOOKUP_MUST_USE;
 
 /* For commands that count what is no record as missing: whether the map of a key is not on its way.
  * All keys of a command are in one slot, so one of them stands for all. False: the error is
- * replied. */
+ * replied, or the client held. */
 bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *key) LOOKUP_MUST_USE;
 
 #endif

@@ -11,13 +11,16 @@
 #include <string.h>
 
 /* Opened for writing as well: a miss in reading would be announced. */
-bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (native_count(ctx) == 0) return false;
+static int type_of(RedisModuleCtx *ctx, RedisModuleString *key) {
     RedisModuleKey *handle = RedisModule_OpenKey(
         ctx, key, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
-    bool exists = RedisModule_KeyType(handle) != REDISMODULE_KEYTYPE_EMPTY;
+    int type = RedisModule_KeyType(handle);
     RedisModule_CloseKey(handle);
-    return exists;
+    return type;
+}
+
+bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
+    return native_count(ctx) > 0 && type_of(ctx, key) != REDISMODULE_KEYTYPE_EMPTY;
 }
 
 uint64_t native_count(RedisModuleCtx *ctx) {
@@ -99,8 +102,21 @@ void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (prefixes_match_name(key) == PREFIX_SERVING && !queued_holds(key)) move_in(ctx, key);
 }
 
+/* Whether a command replies what it is about to overwrite. */
+static bool replies_old_value(const char *name, RedisModuleString **argv, int argc) {
+    if (!strcmp(name, "getdel") || !strcmp(name, "getset")) return true;
+    for (int i = 3; !strcmp(name, "set") && i < argc; i++)
+        if (arg_is(argv[i], "get")) return true;
+    return false;
+}
+
+/* While a module listens to events, Valkey 9.1 keeps back the error that such a command replies to
+ * a call, and gives it to a later one. So it must not come to the error there. */
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *name = native_name(ctx);
+    if (replies_old_value(name, argv, argc) && native_exists(ctx, argv[1]) &&
+        type_of(ctx, argv[1]) != REDISMODULE_KEYTYPE_STRING)
+        return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
     written what = writes(name);
     RedisModuleCallReply *reply =
         native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);

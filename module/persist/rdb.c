@@ -10,6 +10,7 @@
 #include "keyspace/prefixes.h"
 #include "persist/records.h"
 #include "keyspace/relocate.h"
+#include "keyspace/watched.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ static bool saving_file;
 static uint8_t codec_ids[256];
 static bool loading_file;    /* its maps, that is: not the commands of an AOF that follow them */
 static uint32_t file_layout; /* see places.h */
+static bool beside_served;   /* while another data set is served, whose place it will take */
 
 /* ---- auxiliary data -------------------------------------------------------------------------- */
 
@@ -141,7 +143,8 @@ static bool load_transparent(RedisModuleIO *io, uint64_t format) {
 static int load_end(RedisModuleIO *io) {
     RedisModule_LoadUnsigned(io);
     loading_file = false;
-    return !RedisModule_IsIOError(io) && relocate_all() ? REDISMODULE_OK : REDISMODULE_ERR;
+    bool done = !RedisModule_IsIOError(io) && (beside_served || relocate_all());
+    return done ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
 int rdb_load_aux(RedisModuleIO *io, int version, int when) {
@@ -360,7 +363,29 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
     keyed_map *s = maps_wrap(m, home_of_loaded(m, kind == KIND_PAGES, db, name));
-    maps_list(s, db, name);
+    /* Whoever may write meanwhile may RESTORE a map, of records. */
+    if (beside_served && kind == KIND_PAGES)
+        maps_put_aside(s, db, name);
+    else
+        maps_list(s, db, name);
     if (loading_file) aof_form_map_loaded();
     return s;
+}
+
+/* ---- a file that is loaded while another data set is served ---------------------------------- */
+
+void rdb_begin_beside_served(void) {
+    beside_served = true;
+}
+
+void rdb_end_beside_served(bool loaded) {
+    beside_served = false;
+    if (!loaded) {
+        maps_forget_aside();
+        return;
+    }
+    watched_db(-1); /* of what goes, and of what has come */
+    maps_take_aside_in();
+    relocate_all();
+    watched_db(-1);
 }

@@ -124,6 +124,14 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     if (maps_any()) aof_form_records_loaded();
 }
 
+static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED)
+        rdb_begin_beside_served();
+    else
+        rdb_end_beside_served(sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED);
+}
+
 /* ---- registration ---------------------------------------------------------------------------- */
 
 int type_register(RedisModuleCtx *ctx) {
@@ -152,5 +160,6 @@ int type_register(RedisModuleCtx *ctx) {
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplAsyncLoad, on_async_load);
     return REDISMODULE_OK;
 }

@@ -60,10 +60,10 @@ class Node(Server):
 
 
 class Cluster:
-    """`primaries` nodes that share the slots, and `replicas` replicas of each."""
+    """`primaries` nodes that share the slots, and `replicas` replicas of each; `options` as of Server."""
 
-    def __init__(self, primaries=3, replicas=0, config=None):
-        self.config = dict(config or {})
+    def __init__(self, primaries=3, replicas=0, config=None, **options):
+        self.config, self.options = dict(config or {}), options
         self.nodes = []
         try:
             self.primaries = [self._node() for _ in range(primaries)]
@@ -81,7 +81,7 @@ class Cluster:
             raise
 
     def _node(self):
-        node = Node(self.config)
+        node = Node(self.config, **self.options)
         self.nodes.append(node)
         return node
 

@@ -5,6 +5,9 @@ import time
 
 import redis
 
+# What goes by itself is deleted with DEL. Valkey's default is UNLINK.
+EAGER = {"lazyfree-lazy-expire": "no", "lazyfree-lazy-eviction": "no"}
+
 # ckv command -> the command of Redis' string that it follows.
 NATIVE = {
     "CSET": "SET",

@@ -77,6 +77,24 @@ def test_cache_duty(run, lines, part):
     assert {"expiry": "after s", "hits": "exact LRU", "limit": "volatile-ttl"}[part] in said
 
 
+def test_caches(run, tmp_path, lines):
+    """A cache is measured anew; those measured before stay."""
+    table, result = tmp_path / "caches.csv", tmp_path / "result.json"
+    table.write_text("cluster,category,key_bytes,value_bytes,kilo_requests_per_second,requests_per_object,one_hit_percent,miss_ratio,"
+                     "working_set_mb,gets,sets,increments,deletes,zipf_alpha,ttls\n"
+                     "3,1,36,99,2.5,20,5,0.1,100,0.9,0.1,0,0,1.2,1d:1.00\n")
+    args = ["caches", "--caches", table, "--scale", "0.05", "--seconds", "0.1", "--data", lines]
+    row, = run(*args)[0]
+    assert row["memory_ratio"] > 0 and row["cpu_ratio"] > 0 and row["p999_ratio"] > 0 and row["random_memory_ratio"] > 0
+    assert 0 < row["hits_strings"] <= 1 and 0 < row["hits_ckv"] <= 1
+    # A cache that nobody reads.
+    result.write_text(json.dumps([{**row, "cluster": 9, "hits_strings": None, "hits_ckv": None, "hits_strings_more": None}]))
+    report, said = run(*args, "--cluster", 3)
+    assert [row["cluster"] for row in report] == [3, 9]
+    assert "Not within the limits" in said and "random: RAM" in said
+    assert "has no cache 4" in run(*args, "--cluster", 4, status=1)
+
+
 def test_throughput(run, lines):
     report, said = run("throughput", "--records", 1000, "--requests", 500, "--rounds", 1, "--data", lines)
     assert {verb for verbs in report["speed"]["figures"].values() for verb in verbs} == {"SET", "CSET", "GET", "CGET"}
@@ -108,6 +126,7 @@ def test_layout(run, lines):
 
 def test_what_is_wrong_is_said(run, tmp_path):
     assert "no data" in run("cache", status=1)
+    assert "no statistics" in run("caches", status=1)
     assert "is not a file" in run("throughput", "--data", tmp_path / "nothing", status=1)
     assert "there is no part 'all'" in run("scale", "--parts", "all", status=1)
     assert "cannot read" in run("codec", "--data", tmp_path / "nothing", status=1)

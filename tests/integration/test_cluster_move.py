@@ -65,6 +65,7 @@ def test_slow_motion(cluster, records):
     for writer in writers:
         writer.finish()
     print(f"{sum(w.done for w in writers)} commands, {sum(w.refused for w in writers)} sent away, moved {moved}")
+    assert not any(w.refused for w in writers)
     assert cluster.owner(slot) is target
     assert not source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)
 
@@ -133,11 +134,36 @@ def is_try_again(answer):
     return isinstance(answer, redis.exceptions.TryAgainError)
 
 
+class Held:
+    """A command on its way to the target, which has not answered it."""
+
+    def __init__(self, node, *command, setup=()):
+        self.r = node.client()
+        for first in (*setup, ("ASKING",)):
+            self.r.execute_command(*first)
+        self.r.connection.send_command(*command)
+
+    def answered(self):
+        return self.r.connection.can_read(timeout=0)
+
+    def answer(self):
+        try:
+            return self.r.connection.read_response()
+        except redis.ResponseError as error:
+            return error
+        finally:
+            self.r.close()
+
+
 def test_target_answers_nothing_before_the_map_is_there(moving):
     source, target = moving
+    started = time.monotonic()
+    held = {command: Held(target, *command) for command in SINGLE}
     for command in SINGLE:
         assert isinstance(reply(source.client(), *command), redis.exceptions.AskError), command
-        assert is_try_again(asking(target, *command)), command
+    for command in SINGLE:
+        assert is_try_again(held[command].answer()), command
+    assert time.monotonic() - started > 1
     assert target.ask("CLUSTER", "GETKEYSINSLOT", slot_of(b"k"), 10) == []
     migrate(source, target, slot_of(b"k"))
     assert asking(target, "CGET", "k") == b"before"
@@ -145,6 +171,58 @@ def test_target_answers_nothing_before_the_map_is_there(moving):
         # Each works, on a record that is new and on one that is there.
         assert not is_error(asking(target, "CSET", "k", "1")), command
         assert not is_try_again(asking(target, *command)), command
+
+
+def test_clients_are_held_until_the_map_is_there(moving):
+    source, target = moving
+    held = [Held(target, *command) for command in (("CGET", "k"), ("CAPPEND", "k", " and after"), ("CGET", "k"))]
+    given_up = Held(target, "CSET", "k", "nobody waits for this")
+    given_up.r.close()
+    time.sleep(0.05)
+    assert not any(h.answered() for h in held)
+    migrate(source, target, slot_of(b"k"))
+    assert [h.answer() for h in held] == [b"before", 16, b"before and after"]
+    assert asking(target, "CGET", "k") == b"before and after"
+
+
+def test_clients_are_held_until_the_slot_is_closed(cluster):
+    """It holds no record."""
+    slot = slot_of(b"closed")
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    start_move(source, target, slot)
+    replica = cluster.add_replica(target)
+    replica_id = replica.id
+    held = [Held(target, "CSET", "closed", "replicated"), Held(target, "CGET", "closed")]
+    end_move(cluster, target, slot)
+    assert [h.answer() for h in held] == [b"OK", b"replicated"]
+    assert target.ask("CGET", "closed") == b"replicated"
+    wait_for(lambda: replica.ask("CDBSIZE") == target.ask("CDBSIZE") > 0, what="the replica")
+    replica.close()
+    cluster.nodes.remove(replica)
+    for node in cluster.primaries:
+        node.ask("CLUSTER", "FORGET", replica_id)
+
+
+def test_nothing_is_written_during_a_pause(cluster):
+    slot = slot_of(b"pause")
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    start_move(source, target, slot)
+    held = Held(target, "CSET", "pause", "v")
+    target.ask("CLIENT", "PAUSE", 10_000, "WRITE")
+    end_move(cluster, target, slot)
+    assert is_try_again(held.answer())
+    target.ask("CLIENT", "UNPAUSE")
+    assert target.ask("CGET", "pause") is None
+
+
+def test_who_tracks_keys_is_not_held(moving):
+    """The server would not note that the key was read."""
+    _, target = moving
+    started = time.monotonic()
+    assert is_try_again(Held(target, "CGET", "k", setup=[("CLIENT", "TRACKING", "ON", "NOLOOP")]).answer())
+    assert time.monotonic() - started < 0.9
 
 
 def test_transaction_and_script_on_the_target(moving):

@@ -316,3 +316,19 @@ def test_a_little_room_is_enough(own_server, policy, room):
                 pipe.execute_command("CSET", f"k:{i}", rng.randbytes(50), "EX", 1000)
             pipe.execute()
         assert r.execute_command("CDBSIZE") > 400 and r.info("stats")["evicted_keys"] == 0
+
+
+def test_memory_that_something_else_took_is_not_made_good_by_one_command(own_server):
+    """A command makes room for two milliseconds at most; the timer goes on. Meanwhile the setting stands above what is
+    used, so that the server takes no maps."""
+    with own_server({"maxmemory-policy": "volatile-lru", "ckv.train-after": "1gb"}).client() as r:
+        rng = random.Random(5)
+        load(r, [rng.randbytes(30) for _ in range(300_000)], ttl=1000)
+        limit = r.info("memory")["used_memory"]
+        r.config_set("maxmemory", limit)
+        pipe = r.pipeline(transaction=False)
+        pipe.execute_command("SETRANGE", "large", 4 * MB, "x").execute_command("CDBSIZE")
+        assert pipe.execute()[1] > 200_000
+        wait_for(lambda: r.config_get("maxmemory")[1] == b"%d" % limit and r.info("memory")["used_memory"] <= limit)
+        assert r.strlen("large") == 4 * MB + 1 and 50_000 < r.execute_command("CDBSIZE") < 200_000
+        assert r.info("stats")["evicted_keys"] == 0

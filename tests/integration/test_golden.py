@@ -48,6 +48,15 @@ def place_rdb(server, data):
         f.write(data)
 
 
+def place_aof(server, data):
+    folder = os.path.join(server.dir, "appendonlydir")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "appendonly.aof.1.incr.aof"), "wb") as f:
+        f.write(data)
+    with open(os.path.join(folder, "appendonly.aof.manifest"), "w") as f:
+        f.write("file appendonly.aof.1.incr.aof seq 1 type i\n")
+
+
 def expected(name):
     """{database: {key: (length, hash, expiry)}}"""
     databases = FILES[name]["records"]
@@ -155,12 +164,7 @@ def test_a_file_of_a_cluster_loads_without_one(own_server, name):
 @pytest.mark.parametrize("name", AOF)
 def test_commands_are_replayed(own_server, name):
     server = own_server({**FILES[name]["config"], "appendonly": "yes"}, start=False)
-    folder = os.path.join(server.dir, "appendonlydir")
-    os.mkdir(folder)
-    with open(os.path.join(folder, "appendonly.aof.1.incr.aof"), "wb") as f:
-        f.write(content(name))
-    with open(os.path.join(folder, "appendonly.aof.manifest"), "w") as f:
-        f.write("file appendonly.aof.1.incr.aof seq 1 type i\n")
+    place_aof(server, content(name))
     server.start()
     check(server, name)
 

@@ -7,13 +7,9 @@ import time
 
 import pytest
 
-from helpers import wait_for
+from helpers import EAGER, wait_for
 
 MB = 1 << 20
-
-
-# Valkey's default is yes.
-EAGER = {"lazyfree-lazy-expire": "no", "lazyfree-lazy-eviction": "no"}
 
 
 class Stream:

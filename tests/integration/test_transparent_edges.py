@@ -6,12 +6,12 @@ import time
 import pytest
 import redis
 
-from helpers import wait_for
+from helpers import EAGER, wait_for
 
 
 @pytest.fixture
 def server(own_server):
-    return own_server({"ckv.prefixes": "*", "ckv.maps": 512})
+    return own_server({"ckv.prefixes": "*", "ckv.maps": 512, **EAGER})
 
 
 def follow(server, do, last):
@@ -38,7 +38,7 @@ def test_what_expires_is_told_in_plain_words(server):
 
 
 def test_what_is_evicted_is_told_in_plain_words(own_server):
-    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-random", "ckv.maxmemory": "256kb"})
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-random", "ckv.maxmemory": "256kb", **EAGER})
 
     def fill():
         with server.client() as r, r.pipeline(transaction=False) as pipe:
@@ -213,3 +213,16 @@ def test_a_pattern_of_very_many_stars_is_given_up_when_the_server_does(server, s
         r.delete(name)
         r.set(name, "a record")
         assert r.keys(pattern) == native
+
+
+def test_the_error_of_a_command_that_replies_an_old_value_is_its_own(server):
+    """Valkey 9.1 keeps it back from a module that calls the command, and gives it to a later call."""
+    with server.client(timeout=10) as r:
+        r.rpush("list", "one")
+        for command in (("GETDEL", "list"), ("GETSET", "list", "value"), ("SET", "list", "value", "GET")):
+            with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+                r.execute_command(*command)
+            with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+                r.eval("return redis.call(unpack(ARGV))", 0, *command)
+            assert r.get("nothing") is None and r.mget("list", "nothing") == [None, None]
+        assert r.lrange("list", 0, -1) == [b"one"]

@@ -1,0 +1,160 @@
+"""Published statistics of caches, each a workload of its own: strings on a server without the module against ckv under SET and
+GET with ckv.prefixes "*", all settings as they come.
+
+Objects and requests are made by build/ckv-bench (its modes fill, age and replay). Of each cache
+
+    RAM       for the same content, after so many requests; at its peak since the server's start
+    time      the main thread's a request, at a steady rate that leaves it idle mostly; latencies of single requests; strings and ckv
+              by turns
+    hits      with a maxmemory of a third of what strings take; strings once more, with 2.5 times as much
+    a control the same with values of random bytes, which no codec makes smaller"""
+
+import csv
+import os
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+
+import report
+from load import Data, bench, progress
+from measure import machine, memory, per_record, settle, version
+from server import Failed, Server
+
+STRINGS = {"loadmodule": None}
+CKV = {"ckv.prefixes": "*"}
+MB = 1 << 20
+# As many objects as this lets be, and requests a second.
+OBJECTS, CONTENT_BYTES = 200_000, 128 * MB
+RATE, RATE_BYTES = 20_000, 50 * MB
+CONNECTIONS = 32
+CONNECTION_BYTES = 40_000  # its buffers, which maxmemory counts
+LESS, MORE = 1 / 3, 2.5  # of what strings take; times that
+
+
+def table(path):
+    if not path:
+        raise Failed("no statistics of caches: --caches FILE")
+    try:
+        with open(path, newline="") as f:
+            return {int(row["cluster"]): row for row in csv.DictReader(f)}
+    except (OSError, KeyError, ValueError) as error:
+        raise Failed(f"cannot read the caches' statistics: {error!r}")
+
+
+class Workload:
+    """One cache, and ckv-bench run for it."""
+
+    def __init__(self, options, row, files, values="records"):
+        size = float(row["value_bytes"])
+        self.objects = max(int(min(OBJECTS, CONTENT_BYTES / (float(row["key_bytes"]) + size)) * options.scale), 100)
+        self.rate = int(min(RATE, RATE_BYTES / size))
+        # Of the kind whose records are as long as the values, as far as there is one.
+        self.data = min(files, key=lambda data: max(files[data] / size, size / files[data]))
+        self.line = ["--cache", row["cluster"], "--caches", options.caches, "--values", values]
+
+    def run(self, server, mode, *args):
+        return bench(server, "strings", self.data, self.objects, "--mode", mode, *self.line, *args)
+
+    def fill(self, server, ckv):
+        self.run(server, "fill")
+        if ckv:
+            settle(server)
+
+    def replay(self, server, seconds, turn=0, turns=1):
+        """Everything that expires does so from now on."""
+        rate = ["--rate", self.rate, "--turn", turn, "--turns", turns]
+        self.run(server, "age", *rate)
+        found = self.run(server, "replay", *rate, "--operations", int(self.rate * seconds) + 1, "--clients", CONNECTIONS,
+                         "--pid", server.process.pid)
+        return {**found, "hit_rate": found["hits"] / found["gets"] if found["gets"] else None}
+
+
+def peak(server):
+    with open(f"/proc/{server.process.pid}/status") as f:
+        rss = next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM"))
+    return {"used_memory": int(server.info("memory")["used_memory_peak"]), "rss": rss}
+
+
+def grown(before, after):
+    return per_record(before, after, 1)
+
+
+def at_once(function, *rows):
+    """Of each row of arguments, in threads."""
+    with ThreadPoolExecutor(len(rows)) as pool:
+        return [run.result() for run in [pool.submit(function, *row) for row in rows]]
+
+
+def side_by_side(options, work, seconds):
+    """What the same content takes in strings and in ckv, and what requests cost, by turns."""
+    with Server(options, **STRINGS) as strings, Server(options, **CKV) as ckv:
+        servers, found = (strings, ckv), []
+        empty = [memory(server) for server in servers]
+        for server in servers:
+            work.fill(server, server is ckv)
+        filled = [memory(server) for server in servers]
+        replayed = at_once(work.replay, *((server, seconds, turn, 2) for turn, server in enumerate(servers)))
+        for server, none, full, run in zip(servers, empty, filled, replayed):
+            found.append({**run, "empty": none["used_memory"], "filled": grown(none, full), "bytes": grown(none, memory(server)),
+                          "peak": grown(none, peak(server))})
+        return *found, ckv.info("ckv")
+
+
+def hit_rates(options, work, strings):
+    """Nothing is timed, so all servers work at the same time."""
+    def limited(config, times):
+        limit = int(strings["empty"] + CONNECTIONS * CONNECTION_BYTES + strings["filled"]["used_memory"] * LESS * times)
+        with Server(options, maxmemory=limit, maxmemory_policy="allkeys-lru", **config) as server:
+            work.fill(server, config is CKV)
+            return work.replay(server, options.seconds)["hit_rate"]
+
+    return dict(zip(("hits_strings", "hits_ckv", "hits_strings_more"), at_once(limited, (STRINGS, 1), (CKV, 1), (STRINGS, MORE))))
+
+
+def ratios(strings, ckv):
+    def ratio(*path):
+        a, b = ckv, strings
+        for name in path:
+            a, b = a[name], b[name]
+        return a / b
+
+    return {"memory_ratio": ratio("bytes", "used_memory"), "rss_ratio": ratio("bytes", "rss"),
+            "peak_memory_ratio": ratio("peak", "used_memory"), "peak_rss_ratio": ratio("peak", "rss"), "cpu_ratio": ratio("cpu_us"),
+            "p50_ratio": ratio("us", "median"), "p99_ratio": ratio("us", "p99"), "p999_ratio": ratio("us", "p999")}
+
+
+def measure(options, row, files):
+    """One row of the result."""
+    name, load = f"cache {row['cluster']}", os.getloadavg()[0]
+    work, noise = Workload(options, row, files), Workload(options, row, files, "random")
+    progress.step(f"{name}: side by side")
+    strings, ckv, info = side_by_side(options, work, options.seconds)
+    progress.step(f"{name}: hit rates")
+    hits = hit_rates(options, work, strings)
+    progress.step(f"{name}: random bytes")
+    control = ratios(*side_by_side(options, noise, options.seconds / 2)[:2])
+    return {"cluster": int(row["cluster"]), **ratios(strings, ckv), **hits,
+            "random_memory_ratio": control["memory_ratio"], "random_cpu_ratio": control["cpu_ratio"],
+            "dictionaries": int(info["ckv_dictionaries"]), "dictionary_bytes": int(info["ckv_dictionary_bytes"]),
+            "records": int(info["ckv_records"]), "objects": work.objects, "rate": work.rate, "speed": ckv["speed"],
+            "data": work.data.name, "strings": strings, "ckv": ckv,
+            **{field: float(row[field]) for field in ("key_bytes", "value_bytes", "sets", "working_set_mb", "kilo_requests_per_second")},
+            "server": version(options.redis_server, "--version"), "machine": machine(), "date": str(date.today()),
+            "scale": options.scale, "load_average": load}
+
+
+def run(options, path):
+    """Adds the caches asked for to those that are known."""
+    rows = table(options.caches)
+    files = {data: statistics.mean(map(len, data.values)) for data in map(Data, options.data or [None])}
+    for data in files:
+        data.path  # the file is made, where there is none
+    known = {row["cluster"]: row for row in report.kept(path, [])}
+    for cluster in options.cluster or rows:
+        if cluster not in rows:
+            raise Failed(f"{options.caches} has no cache {cluster}")
+        began = time.monotonic()
+        known[cluster] = {**measure(options, rows[cluster], files), "seconds": time.monotonic() - began}
+        report.keep(path, [known[number] for number in sorted(known)])
+    return report.kept(path, [])

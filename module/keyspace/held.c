@@ -1,0 +1,101 @@
+/* held.c: clients that wait for the records of a slot. See held.h. */
+#include "keyspace/held.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/tryagain.h"
+#include "server/clock.h"
+#include "server/reply.h"
+
+#include <string.h>
+
+#define LIMIT_US 1000000
+
+typedef struct held {
+    RedisModuleBlockedClient *client;
+    int db;
+    uint32_t place;
+    uint64_t since_us;
+} held;
+
+static struct {
+    held *list;
+    size_t count, room;
+} all;
+
+static RedisModuleDict *functions; /* by the name of the command */
+
+void held_know(const char *name, RedisModuleCmdFunc function) {
+    if (!functions) functions = RedisModule_CreateDict(NULL);
+    RedisModuleCmdFunc *kept = RedisModule_Alloc(sizeof *kept);
+    *kept = function;
+    RedisModule_DictSetC(functions, (void *)name, strlen(name), kept);
+}
+
+static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
+    const char *name = RedisModule_GetCurrentCommandName(ctx);
+    RedisModuleCmdFunc *kept =
+        name ? RedisModule_DictGetC(functions, (void *)name, strlen(name), NULL) : NULL;
+    return kept ? *kept : NULL;
+}
+
+/* Nothing may be written during CLIENT PAUSE and before slots or a primary's role change hands, and
+ * the server does not look at that here. */
+static int run_again(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (RedisModule_AvoidReplicaTraffic()) return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    return function_of(ctx)(ctx, argv, argc);
+}
+
+static bool tracks_keys(RedisModuleCtx *ctx) {
+    RedisModuleClientInfo info = {.version = REDISMODULE_CLIENTINFO_VERSION};
+    return RedisModule_GetClientInfoById(&info, RedisModule_GetClientId(ctx)) != REDISMODULE_OK ||
+           info.flags & REDISMODULE_CLIENTINFO_FLAG_TRACKING;
+}
+
+static bool can_wait(RedisModuleCtx *ctx) {
+    int unable = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA |
+                 REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+    return !(RedisModule_GetContextFlags(ctx) & unable) &&
+           !RedisModule_IsBlockedReplyRequest(ctx) && function_of(ctx) && !tracks_keys(ctx);
+}
+
+void held_reply(RedisModuleCtx *ctx, int db, uint32_t place) {
+    if (!can_wait(ctx)) {
+        RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+        return;
+    }
+    if (all.count == all.room) {
+        all.room = all.room ? 2 * all.room : 64;
+        all.list = RedisModule_Realloc(all.list, all.room * sizeof *all.list);
+    }
+    RedisModuleBlockedClient *client = RedisModule_BlockClient(ctx, run_again, NULL, NULL, 0);
+    all.list[all.count++] = (held){client, db, place, clock_monotonic_us()};
+}
+
+/* Whether a command for this place would be served now. */
+static bool is_settled(int db, uint32_t place) {
+    return maps_at(db, place) || tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_NO;
+}
+
+/* Many wait for the same slot: it is asked about once. */
+void held_step(void) {
+    uint64_t now_us = clock_monotonic_us();
+    size_t kept = 0;
+    int db = -1;
+    uint32_t place = 0;
+    bool settled = false;
+    for (size_t i = 0; i < all.count; i++) {
+        held h = all.list[i];
+        if (h.db != db || h.place != place) settled = is_settled(h.db, h.place);
+        db = h.db;
+        place = h.place;
+        if (settled || now_us - h.since_us >= LIMIT_US)
+            RedisModule_UnblockClient(h.client, NULL);
+        else
+            all.list[kept++] = h;
+    }
+    all.count = kept;
+}
+
+bool held_any(void) {
+    return all.count > 0;
+}
