@@ -243,7 +243,9 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
         if (began_us == 0) began_us = clock_monotonic_us();
         bool late = clock_monotonic_us() - began_us > COMMAND_US;
-        if (late || (!call_evict() && may_evict(ckv.ctx))) return maxmemory_hold();
+        /* Room is also made by encoding what is young. */
+        bool vain = late || (!call_evict() && needed_at_once() > 0);
+        if (vain && may_evict(ckv.ctx)) return maxmemory_hold();
     }
 }
 

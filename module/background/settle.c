@@ -13,6 +13,8 @@
 /* Of the limit: from here on values are encoded at any age. */
 #define FULL(limit) ((limit) / 4 * 3)
 
+/* Of a limit of memory that refuses writes: so much must be free for values to be young. */
+#define REFUSED_SHARE 0.1
 /* The limit where none is set: a share of the memory that there may be, between these; or as much
  * where nothing says how much there may be. */
 #define AUTO_SHARE(bytes) ((bytes) / 16)
@@ -226,8 +228,8 @@ static bool much;
 void settle_step(uint64_t deadline_us, settle_when when) {
     settle_configure();
     much = !collect(deadline_us);
-    bool hurry = when == SETTLE_ALL;
-    if (much || count() == 0 || (when == SETTLE_LATER && !is_full())) return;
+    bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
+    if (much || count() == 0 || (when == SETTLE_LATER && !hurry && !is_full())) return;
     uint64_t by = expiry_ticks(is_full() ? clock_now_ms() : clock_now_ms() - AGE_MS);
     if (ckv.config.encode_threads > 0) {
         distribute(hurry ? (young_choice){UINT64_MAX, true} : (young_choice){by, false},
@@ -269,6 +271,12 @@ static uint64_t automatic_limit(void) {
     return AUTO_SHARE(limit) < AUTO_MAX ? AUTO_SHARE(limit) : AUTO_MAX;
 }
 
+/* Where writes are refused when memory is full, nothing is young any more a while before. */
+static bool writes_may_fail(void) {
+    const maxmemory_settings *now = maxmemory_now();
+    return now->limited && !now->evicts && maxmemory_excess(REFUSED_SHARE, 0) > 0;
+}
+
 /* Threads that are not wanted any more leave; what none will encode comes back as it is. */
 static void staff(unsigned wanted) {
     pthread_mutex_lock(&desk.lock);
@@ -282,6 +290,7 @@ static void staff(unsigned wanted) {
 void settle_configure(void) {
     uint64_t wanted = (uint64_t)ckv.config.young_memory;
     unsigned threads = (unsigned)ckv.config.encode_threads;
-    ckv.shared.young.limit = threads == 0 ? 0 : wanted > 0 ? wanted : automatic_limit();
+    bool none = threads == 0 || writes_may_fail();
+    ckv.shared.young.limit = none ? 0 : wanted > 0 ? wanted : automatic_limit();
     staff(threads);
 }
