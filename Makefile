@@ -39,6 +39,7 @@ COVERAGE  = -O1 -g -w --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS      = -lzstd -lpthread -lm
 BENCH_LIBS = -lhiredis -lmemcached -lzstd -lz -lpthread -lm
+ESTIMATE_LIBS = -lhiredis -lssl -lcrypto -lzstd -lm
 
 CORE_C    = $(wildcard module/core/*/*.c)
 MODULE_C  = $(CORE_C) $(filter-out module/core/%,$(wildcard module/*.c module/*/*.c))
@@ -47,8 +48,10 @@ FUZZ_C    = $(wildcard tests/fuzz/fuzz_*.c)
 CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
+ESTIMATE_C = $(wildcard tools/ckv-estimate/*.c)
+ESTIMATE_ALONE = $(patsubst %,tools/ckv-estimate/%.c,counted family interval uri) bench/common/fail.c
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
-            bench/*.c bench/*/*.[ch])
+            bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
@@ -68,11 +71,11 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-caches bench-scale bench-layout bench bench-full servers test-servers test-redis-suite test-clients \
+        bench-throughput bench-caches bench-scale bench-layout bench-estimate bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench
+        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate
 
-all: build/ckv.so ## build the module, build/ckv.so (the default)
+all: build/ckv.so build/ckv-estimate ## build the module, build/ckv.so, and build/ckv-estimate (the default)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -85,7 +88,7 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench:
+setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
@@ -93,6 +96,13 @@ build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/
     INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------
+
+build/ckv-estimate: $(ESTIMATE_C:%.c=build/release/%.o) $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ESTIMATE_LIBS)
+
+$(ESTIMATE_C:%.c=build/release/%.o): | setup-estimate
+
+build/release/tools/%.o: INCLUDES += -Ibench
 
 build/ckv.so: $(MODULE_O)
 	$(call say,LINK)$(CC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-z,defs -o $@ $^ $(LIBS)
@@ -105,9 +115,10 @@ build/release/%.o: %.c Makefile | setup-build
 run: build/ckv.so | setup-server ## a redis-server with the module in the foreground, PORT=6379
 	$(REDIS_SERVER) --port $(PORT) --bind 127.0.0.1 --save "" --loadmodule $(CURDIR)/build/ckv.so
 
-install: build/ckv.so ## put the module into $(DESTDIR)/usr/lib/redis/modules
-	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules
+install: build/ckv.so build/ckv-estimate ## put the module into $(DESTDIR)/usr/lib/redis/modules, ckv-estimate into bin
+	install -d $(DESTDIR)$(PREFIX)/lib/redis/modules $(DESTDIR)$(PREFIX)/bin
 	install -m 755 build/ckv.so $(DESTDIR)$(PREFIX)/lib/redis/modules/ckv.so
+	install -m 755 build/ckv-estimate $(DESTDIR)$(PREFIX)/bin/ckv-estimate
 
 deb: | setup-build setup-deb ## a Debian package, build/redis-ckv_<version>_<architecture>.deb
 	debian/rules binary
@@ -124,7 +135,7 @@ test-long: fuzz ## what takes longer: every fuzz target for a minute, five minut
 	$(MAKE) soak SOAK_ARGS='--seconds 300'
 
 # Each test is a program, built with AddressSanitizer and UBSan.
-unit: $(UNIT) ## the C tests of module/core
+unit: $(UNIT) ## the C tests of module/core, and of what ckv-estimate has of its own
 	@for test in $(UNIT); do echo "== $$test"; $$test || exit 1; done
 
 build/asan/%.o: %.c Makefile | setup-build
@@ -133,6 +144,13 @@ build/asan/%.o: %.c Makefile | setup-build
 
 build/asan/tests/unit/%: build/asan/tests/unit/%.o $(filter build/asan/module/core/%,$(ASAN_O))
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+# Those of ckv-estimate need what of it knows no server.
+build/asan/tests/unit/estimate/%: build/asan/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/asan/%.o)
+	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
+
+build/asan/tests/unit/estimate/%.o build/asan/tools/%.o build/asan/bench/%.o \
+build/coverage/tests/unit/estimate/%.o build/coverage/tools/%.o build/coverage/bench/%.o: INCLUDES += -Ibench -Itools/ckv-estimate
 
 fuzz: $(FUZZ) ## every fuzz target for FUZZ_SECONDS=60
 	@for target in $(FUZZ); do scripts/fuzz.sh $$target $(FUZZ_SECONDS) || exit 1; done
@@ -172,6 +190,9 @@ build/coverage/%.o: %.c Makefile | setup-build
 build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
+build/coverage/tests/unit/estimate/%: build/coverage/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/coverage/%.o)
+	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
+
 lint: | setup-lint ## clang-format, cppcheck, and who includes whom (scripts/layers.txt)
 	clang-format --dry-run -Werror $(LINT_C)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
@@ -209,6 +230,9 @@ bench-caches: build/ckv.so build/ckv-bench | setup-server setup-python3 ## 53 pu
 bench-scale: build/ckv.so build/ckv-bench | setup-server setup-python3 ## density, speed, pauses, churn by the number of records (N=10000000)
 	$(PYTHON) $(call measure,scale,$(wildcard $(DATA_DIR)/tweets.txt $(DATA_DIR)/tweets_big.txt)) $(addprefix --records ,$(N)) \
 	    $(addprefix --parts ,$(PARTS)) $(addprefix --kinds $(DATA_DIR)/,tweets.txt ohio.txt github.txt)
+
+bench-estimate: build/ckv.so build/ckv-bench build/ckv-estimate | setup-server setup-python3 ## what ckv-estimate says, against what the records take (N=200000 DATA='file ...')
+	$(PYTHON) $(call measure,estimate,$(ALL_DATA)) $(addprefix --records ,$(N))
 
 bench-layout: build/bench-layout | setup-python3 ## what each byte of a record in memory is for (N=10000000 DATA=file)
 	$(PYTHON) bench/compare.py layout $(addprefix --records ,$(N)) --data $(or $(DATA),$(DATA_DIR)/tweets.txt)
@@ -287,12 +311,12 @@ test-upgrade: build/ckv.so | setup-server setup-python ## the last release's mod
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/bench-*
+	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/bench-*
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
+-include $(ESTIMATE_C:%.c=build/release/%.d) $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

@@ -12,6 +12,7 @@
     latency     one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
     fans        pages liked together: read, update and write back a JSON object for every pair
     transparent SET and others under ckv.prefixes against a server without the module, memory against CSET
+    estimate    what ckv-estimate says of strings, against what they then take, on each data file
     uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
     report      docs/results.md and its plots from bench/results/<verb>.json, which the other verbs write
 
@@ -108,9 +109,10 @@ VERBS = {
     "uuid": (compared("uuid", "stores", True), STORES, {"records": 200_000}),
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
     "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
+    "estimate": (of("estimate"), ["records", *SERVER], {"records": 200_000}),
     "report": (None, [], {}),
 }
-NEED_DATA = {"layout", "cache", "uuid"}
+NEED_DATA = {"estimate", "layout", "cache", "uuid"}
 NOT_KEPT = {"demo", "throughput"}
 
 

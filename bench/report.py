@@ -236,6 +236,18 @@ def transparent(report):
         table({"command": "", "pipeline": "", "CPU us": ".2f", **dict.fromkeys(names[1:], ".2f")}, rows)])
 
 
+# ---- ckv-estimate ----------------------------------------------------------------------------------------
+
+
+def estimate(report):
+    rows = [[row["data"], row["now"], row["bytes_now"], f"{row['bytes_now'] / row['now'] - 1:+.1%}", row["then"], row["bytes_with_ckv"],
+             f"{row['bytes_with_ckv'] / row['then'] - 1:+.1%}", f"{row['low']:.1f} to {row['high']:.1f}", row["sampled"]]
+            for row in report["rows"]]
+    return source(report) + "\n\n" + table(
+        [("data", ""), ("strings", ",.1f"), ("estimated", ",.1f"), ("off", ""), ("ckv", ",.1f"), ("estimated", ",.1f"), ("off", ""),
+         ("interval", ""), ("values read", ",")], rows)
+
+
 # ---- cache duty ------------------------------------------------------------------------------------------
 
 
@@ -465,7 +477,7 @@ def parts(report, names):
 
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
-         "fans": ("fans", fans), "transparent": ("transparent", transparent), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
+         "fans": ("fans", fans), "transparent": ("transparent", transparent), "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
 
 

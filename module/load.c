@@ -39,8 +39,8 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         return REDISMODULE_ERR;
     }
     RedisModule_SetModuleOptions(
-        ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS | REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
-                 REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED | migration_option());
+        ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS | REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
+                 REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
         type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
         register_commands(ctx) != REDISMODULE_OK ||

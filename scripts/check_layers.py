@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Who includes whom: only downward through the layers of scripts/layers.txt, and never in a circle.
 
-    scripts/check_layers.py [root]      the folder that has module/, bench/ and scripts/layers.txt
+    scripts/check_layers.py [root]      the folder that has module/, bench/, tools/ and scripts/layers.txt
 
 A unit is a file of C and its header: map.c and map.h are one. What several files of a family share and nobody else
 sees is in X_inside.h: it stands on X.h, and X.c may include it, which is no circle. Complains about
@@ -9,7 +9,7 @@ sees is in X_inside.h: it stands on X.h, and X.c may include it, which is no cir
     up        an include of a layer above
     outside   an include of a file that is not core's in core, whatever its layer
     unlisted  a unit of module/ that has no layer
-    circle    units that include each other, also within a layer, also in bench/
+    circle    units that include each other, also within a layer, also in bench/ and tools/
 
 and ends with 1 if there is anything to complain about.
 """
@@ -22,7 +22,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 # Not ours, and below everything; core has no business with it.
 FOREIGN = {"redismodule.h"}
 # Where each part of the tree finds what it includes, as the Makefile says, behind the file's own folder.
-SEARCHED = {"module/core/": ["module/core"], "module/": ["module", "module/core"], "bench/": ["bench", "module/core", "module"]}
+SEARCHED = {"module/core/": ["module/core"], "module/": ["module", "module/core"], "bench/": ["bench", "module/core", "module"],
+            "tools/": ["bench", "module/core"]}
 
 
 def read_layers(path):
@@ -32,8 +33,8 @@ def read_layers(path):
 
 
 def sources(root):
-    """The C files of module/ and bench/, as paths below the root."""
-    for top in ("module", "bench"):
+    """The C files of module/, bench/ and tools/, as paths below the root."""
+    for top in ("module", "bench", "tools"):
         for folder, _, files in os.walk(os.path.join(root, top)):
             for name in sorted(files):
                 if name.endswith((".c", ".h")):

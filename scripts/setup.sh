@@ -94,7 +94,6 @@ check_build() {
     { have "$CC" && have make && header stdlib.h; } || need build-essential "a C11 compiler and GNU make"
     # Without a compiler a header cannot be looked for: then both are asked for.
     header zstd.h || need libzstd-dev "libzstd with its headers, 1.4 or newer"
-    header hiredis/hiredis.h || need libhiredis-dev "hiredis with its headers"
     if ! header_found; then
         have dpkg-source || need dpkg-dev \
             "redismodule.h of Redis 7.0 or newer (src/redismodule.h in its sources); say REDISMODULE_INCLUDE=<dir>"
@@ -141,7 +140,15 @@ check_deb() {
     have dh || need debhelper "debhelper"
 }
 
+check_hiredis() { header hiredis/hiredis.h || need libhiredis-dev "hiredis with its headers"; }
+
+check_estimate() {
+    check_hiredis
+    header openssl/ssl.h || need libssl-dev "OpenSSL with its headers"
+}
+
 check_bench() {
+    check_hiredis
     header libmemcached/memcached.h || need libmemcached-dev "libmemcached with its headers"
     header zlib.h || need zlib1g-dev "zlib with its headers"
     have memcached || need memcached "memcached"
@@ -188,8 +195,8 @@ finish_fuzz() {
 parts=
 for part in "$@"; do
     case $part in
-        all) parts="$parts build server python tcl fuzz lint coverage deb bench" ;;
-        build | server | python | clients | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
+        all) parts="$parts build estimate server python tcl fuzz lint coverage deb bench" ;;
+        build | estimate | server | python | clients | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1

@@ -45,12 +45,13 @@ for _ in $(seq 100); do
 done
 [ "$(cli CSET greeting hello)" = OK ] || fail "CSET"
 [ "$(cli CGET greeting)" = hello ] || fail "CGET"
+ckv-estimate -s "$dir/socket" --json | grep -q bytes_with_ckv || fail "ckv-estimate"
 cli SHUTDOWN NOSAVE 2>/dev/null || true
 wait "$server" || true
 server=
 
 dpkg --purge redis-ckv
-for left in /usr/lib/redis/modules/ckv.so /etc/redis/ckv.conf /usr/share/doc/redis-ckv; do
+for left in /usr/lib/redis/modules/ckv.so /usr/bin/ckv-estimate /etc/redis/ckv.conf /usr/share/doc/redis-ckv; do
     [ ! -e "$left" ] || fail "$left is left behind"
 done
 echo "test_deb: installed, loaded, used and removed"

@@ -21,6 +21,8 @@
 #include "server/reply.h"
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
+#include "server/role.h"
+#include "server/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -56,11 +58,15 @@ static void filter_pattern(filter *f, RedisModuleString *pattern) {
     if (f->pattern_len == 1 && *f->pattern == '*') f->pattern = NULL;
 }
 
+static bool matches(const filter *f, const uint8_t *key, size_t len) {
+    return !f->pattern || glob_match(f->pattern, f->pattern_len, (const char *)key, len);
+}
+
 static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
     int64_t at_ms = map_expiry_ms(pos);
     if (f->other_type) return false;
     if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
-    return !f->pattern || glob_match(f->pattern, f->pattern_len, (const char *)key, len);
+    return matches(f, key, len);
 }
 
 /* ---- CSCAN ----------------------------------------------------------------------------------- */
@@ -73,11 +79,15 @@ typedef struct gathering {
     long found;
     uint8_t *bytes;
     size_t used, cap;
+    removals *expired; /* NULL: it stays */
 } gathering;
 
 static bool gather(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
     gathering *g = context;
     g->looked_at++;
+    bool expired = map_expiry_ms(pos) <= g->filter.now_ms;
+    if (expired && g->expired && g->expired->count < REMOVALS_MAX && matches(&g->filter, key, len))
+        removals_note(g->expired, key, len);
     if (!wanted(&g->filter, key, len, pos)) return true;
     if (g->used + sizeof len + len > g->cap) {
         g->cap = 2 * g->cap + sizeof len + len + 256;
@@ -99,6 +109,30 @@ static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
         cursor = (place << 32) + position;
     }
     return cursor >> 32 < ckv.places ? cursor : 0;
+}
+
+/* Whether what has expired goes when a scan meets it, as SCAN has it. */
+static bool may_expire(RedisModuleCtx *ctx) {
+    int nested = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
+    return role_may_expire(ctx) &&
+           (settings_expire_nested() || !(RedisModule_GetContextFlags(ctx) & nested));
+}
+
+/* The look-up deletes it. */
+static void expire_met(RedisModuleCtx *ctx, const gathering *g) {
+    static removals gone;
+    gone.db = g->filter.db;
+    record_gather_expired(&gone);
+    for (size_t i = 0; i < g->expired->count; i++) {
+        record r;
+        lookup_answer answer = lookup_quietly(ctx, g->expired->keys[i], g->filter.now_ms, &r);
+        (void)answer;
+        RedisModule_FreeString(NULL, g->expired->keys[i]);
+    }
+    record_gather_expired(NULL);
+    g->expired->count = 0;
+    ckv.stats.expired_lazily += gone.count;
+    removals_announce(ctx, &gone, REMOVALS_EXPIRED);
 }
 
 static int reply_scan(RedisModuleCtx *ctx, const gathering *g, uint64_t cursor) {
@@ -160,7 +194,11 @@ int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!parse_cursor(argv[1], &cursor))
         return RedisModule_ReplyWithError(ctx, "ERR invalid cursor");
     if (!parse_scan(ctx, argv, argc, &g.filter, &count)) return REDISMODULE_OK;
+    static removals expired;
+    expired.db = g.filter.db;
+    g.expired = may_expire(ctx) ? &expired : NULL;
     cursor = scan(&g, cursor, count);
+    if (expired.count > 0) expire_met(ctx, &g);
     reply_scan(ctx, &g, cursor);
     RedisModule_Free(g.bytes);
     return REDISMODULE_OK;

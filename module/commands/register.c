@@ -59,9 +59,11 @@ static bool own_category;
 static bool categorize(RedisModuleCommand *c, const command_entry *e) {
     char text[128];
     if (!RedisModule_SetCommandACLCategories) return true;
-    snprintf(text, sizeof text, "%s %s %s%s", strstr(e->flags, "write") ? "write" : "read",
-             strstr(e->flags, "fast") ? "fast" : "slow", e->categories,
-             own_category && e->syntax ? " " CKV_NAME : "");
+    const char *kind = strstr(e->flags, "write")      ? "write "
+                       : strstr(e->flags, "readonly") ? "read "
+                                                      : "";
+    snprintf(text, sizeof text, "%s%s %s%s", kind, strstr(e->flags, "fast") ? "fast" : "slow",
+             e->categories, own_category && e->syntax ? " " CKV_NAME : "");
     return RedisModule_SetCommandACLCategories(c, text) == REDISMODULE_OK;
 }
 

@@ -9,7 +9,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static keyed_map *first, *last; /* of those that are listed */
-static keyed_map *away, *aside;
+static keyed_map *away;
 static maps_cursor *cursors;
 static uint64_t arrivals;
 static _Atomic size_t alive;
@@ -179,16 +179,14 @@ static uint32_t slot_of(const RedisModuleString *name) {
     return places_layout() == PLACES_SLOTS ? hash_slot_of_key((const uint8_t *)text, len) : 0;
 }
 
-/* What the name of its key says of a map. */
-static void name_map(keyed_map *s, int db, const RedisModuleString *name) {
+void maps_list(keyed_map *s, int db, const RedisModuleString *name) {
     uint32_t place = places_of_name(name);
+    maps_unlist(s);
+    pthread_mutex_lock(&lock);
     if (s->m->totals.records == 0) s->home = place;
     s->db = db;
     s->place = place == s->home ? place : PLACES_NONE;
     s->slot = slot_of(name);
-}
-
-static void enter_list(keyed_map *s) {
     s->previous = last;
     s->next = NULL;
     *(last ? &last->next : &first) = s;
@@ -202,13 +200,6 @@ static void enter_list(keyed_map *s) {
     arrivals += s->m->totals.records > 0;
     enter_table(s);
     join_group(s);
-}
-
-void maps_list(keyed_map *s, int db, const RedisModuleString *name) {
-    maps_unlist(s);
-    pthread_mutex_lock(&lock);
-    name_map(s, db, name);
-    enter_list(s);
     pthread_mutex_unlock(&lock);
 }
 
@@ -222,23 +213,14 @@ static void leave_list(keyed_map *s) {
     map_leave(s->m);
 }
 
-/* Of the maps that are away, or aside. */
-static void enter_other(keyed_map **list, keyed_map *s) {
-    s->previous = NULL;
-    s->next = *list;
-    if (*list) (*list)->previous = s;
-    *list = s;
-}
-
-static void leave_other(keyed_map **list, keyed_map *s) {
-    *(s->previous ? &s->previous->next : list) = s->next;
+static void leave_away(keyed_map *s) {
+    *(s->previous ? &s->previous->next : &away) = s->next;
     if (s->next) s->next->previous = s->previous;
 }
 
 static void unlist(keyed_map *s) {
     if (s->state == MAP_LISTED) leave_list(s);
-    if (s->state == MAP_AWAY) leave_other(&away, s);
-    if (s->state == MAP_ASIDE) leave_other(&aside, s);
+    if (s->state == MAP_AWAY) leave_away(s);
     s->state = MAP_UNLISTED;
     s->place = PLACES_NONE;
 }
@@ -253,7 +235,10 @@ void maps_take_away(keyed_map *s) {
     pthread_mutex_lock(&lock);
     unlist(s);
     s->state = MAP_AWAY;
-    enter_other(&away, s);
+    s->previous = NULL;
+    s->next = away;
+    if (away) away->previous = s;
+    away = s;
     pthread_mutex_unlock(&lock);
 }
 
@@ -267,28 +252,6 @@ bool maps_next_away(uint32_t *home) {
     }
     pthread_mutex_unlock(&lock);
     return any;
-}
-
-void maps_put_aside(keyed_map *s, int db, const RedisModuleString *name) {
-    pthread_mutex_lock(&lock);
-    name_map(s, db, name);
-    s->state = MAP_ASIDE;
-    enter_other(&aside, s);
-    pthread_mutex_unlock(&lock);
-}
-
-void maps_take_aside_in(void) {
-    maps_unlist_db(-1);
-    pthread_mutex_lock(&lock);
-    for (keyed_map *s; (s = aside);) {
-        leave_other(&aside, s);
-        enter_list(s);
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-void maps_forget_aside(void) {
-    while (aside) maps_unlist(aside);
 }
 
 uint64_t maps_arrivals(void) {

@@ -24,7 +24,7 @@ typedef struct keyed_map {
     uint32_t place; /* while it is listed: its home, or PLACES_NONE if it is inert */
     uint32_t slot;  /* of its Redis key, in a cluster */
     int db;
-    enum { MAP_UNLISTED, MAP_LISTED, MAP_AWAY, MAP_ASIDE } state;
+    enum { MAP_UNLISTED, MAP_LISTED, MAP_AWAY } state;
     struct keyed_map *previous, *next; /* of those in the same state */
     struct keyed_map *covered; /* that stood in the table before it, and is listed as well */
     uint32_t rank;             /* among those that stand in the table, in no order */
@@ -54,13 +54,6 @@ void maps_unlist(keyed_map *s);
 void maps_take_away(keyed_map *s);
 /* The home of a map that is away, which is to be looked for there. False: none is. */
 bool maps_next_away(uint32_t *home);
-/* The map is a value of a data set that is loaded while another one is served, and will be listed
- * if that takes its place. */
-void maps_put_aside(keyed_map *s, int db, const RedisModuleString *name);
-/* It has: the maps that are aside are listed, and no others. Or it is given up, and they are the
- * server's to free. */
-void maps_take_aside_in(void);
-void maps_forget_aside(void);
 /* How many maps with records have been listed since the start: their pages may be of any codec. */
 uint64_t maps_arrivals(void);
 

@@ -64,7 +64,7 @@ void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     int flags = RedisModule_GetContextFlags(ctx);
     ckv.shared.follows = flags & REDISMODULE_CTX_FLAGS_SLAVE;
     if (!ckv.shared.follows) forget_all();
-    if (!names || flags & REDISMODULE_CTX_FLAGS_LOADING) return;
+    if (!names || role_loads(ctx)) return;
     RedisModuleString *list[AT_ONCE];
     size_t count = take_names(list);
     for (size_t i = 0; i < count; i++) {

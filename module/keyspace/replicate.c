@@ -28,9 +28,12 @@ static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
         RedisModule_Replicate(ctx, command, "v", args, count);
     } else if (!aof_form_own(ctx)) {
         RedisModule_Replicate(ctx, command + 1, "v", args, count);
-    } else {
-        if (feed_replicas()) RedisModule_Replicate(ctx, command + 1, "Av", args, count);
+    } else if (feed_replicas()) {
+        RedisModule_Replicate(ctx, command + 1, "Av", args, count);
         RedisModule_Replicate(ctx, "CPLAIN", "Rlcv", (long long)step, command + 1, args, count);
+    } else {
+        /* For nobody, and yet to replicas as well: WAITAOF waits for the offset of their stream. */
+        RedisModule_Replicate(ctx, "CPLAIN", "lcv", (long long)step, command + 1, args, count);
     }
 }
 

@@ -8,9 +8,9 @@
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
+#include "persist/beside.h"
 #include "persist/records.h"
 #include "keyspace/relocate.h"
-#include "keyspace/watched.h"
 
 #include <string.h>
 
@@ -30,7 +30,6 @@ static bool saving_file;
 static uint8_t codec_ids[256];
 static bool loading_file;    /* its maps, that is: not the commands of an AOF that follow them */
 static uint32_t file_layout; /* see places.h */
-static bool beside_served;   /* while another data set is served, whose place it will take */
 
 /* ---- auxiliary data -------------------------------------------------------------------------- */
 
@@ -143,8 +142,9 @@ static bool load_transparent(RedisModuleIO *io, uint64_t format) {
 static int load_end(RedisModuleIO *io) {
     RedisModule_LoadUnsigned(io);
     loading_file = false;
-    bool done = !RedisModule_IsIOError(io) && (beside_served || relocate_all());
-    return done ? REDISMODULE_OK : REDISMODULE_ERR;
+    /* Beside what is served they are not in the keyspace yet. */
+    bool in_place = beside_loading() || relocate_all();
+    return !RedisModule_IsIOError(io) && in_place ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
 int rdb_load_aux(RedisModuleIO *io, int version, int when) {
@@ -338,9 +338,9 @@ static uint32_t home_in_other_layout(map *m, int db, const RedisModuleString *na
 }
 
 /* The home of a map that has been loaded. */
-static uint32_t home_of_loaded(map *m, bool pages, int db, const RedisModuleString *name) {
-    if (loading_file && file_layout != places_layout()) return home_in_other_layout(m, db, name);
-    return places_of_map(m, places_layout(), pages ? COMPARED : UINT64_MAX);
+static uint32_t home_of_loaded(map *m, bool of_file, int db, const RedisModuleString *name) {
+    if (of_file && file_layout != places_layout()) return home_in_other_layout(m, db, name);
+    return places_of_map(m, places_layout(), of_file ? COMPARED : UINT64_MAX);
 }
 
 void *rdb_load_map(RedisModuleIO *io, int version) {
@@ -359,33 +359,16 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;
     }
-    /* Of a file, or by RESTORE; if that is refused after all, the map is freed. */
+    /* Of a file, or by RESTORE, which has none and may come while one is loaded; if that is refused
+     * after all, the map is freed. */
+    bool of_file = kind == KIND_PAGES;
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
-    keyed_map *s = maps_wrap(m, home_of_loaded(m, kind == KIND_PAGES, db, name));
-    /* Whoever may write meanwhile may RESTORE a map, of records. */
-    if (beside_served && kind == KIND_PAGES)
-        maps_put_aside(s, db, name);
+    keyed_map *s = maps_wrap(m, home_of_loaded(m, of_file, db, name));
+    if (of_file && beside_loading())
+        beside_note(db, name);
     else
         maps_list(s, db, name);
-    if (loading_file) aof_form_map_loaded();
+    if (of_file) aof_form_map_loaded();
     return s;
-}
-
-/* ---- a file that is loaded while another data set is served ---------------------------------- */
-
-void rdb_begin_beside_served(void) {
-    beside_served = true;
-}
-
-void rdb_end_beside_served(bool loaded) {
-    beside_served = false;
-    if (!loaded) {
-        maps_forget_aside();
-        return;
-    }
-    watched_db(-1); /* of what goes, and of what has come */
-    maps_take_aside_in();
-    relocate_all();
-    watched_db(-1);
 }

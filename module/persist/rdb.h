@@ -20,8 +20,6 @@
 
 #include "redismodule.h"
 
-#include <stdbool.h>
-
 /* The formats of auxiliary data and maps, which have nothing to do with the module's version. A
  * file of a newer one is refused; each is written in the oldest that can say it, so that older
  * modules read what they can serve. */
@@ -42,9 +40,5 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when);
 void rdb_saving_ended(void);
 /* Loading has come to its end, well or not. */
 void rdb_loading_ended(void);
-/* A replica loads what its primary sends while it serves what it has (repl-diskless-load swapdb):
- * the file begins; it has taken the place of that, or is given up. */
-void rdb_begin_beside_served(void);
-void rdb_end_beside_served(bool loaded);
 
 #endif

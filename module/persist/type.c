@@ -7,6 +7,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
+#include "persist/beside.h"
 #include "persist/rdb.h"
 
 #include <string.h>
@@ -124,14 +125,6 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     if (maps_any()) aof_form_records_loaded();
 }
 
-static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED)
-        rdb_begin_beside_served();
-    else
-        rdb_end_beside_served(sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED);
-}
-
 /* ---- registration ---------------------------------------------------------------------------- */
 
 int type_register(RedisModuleCtx *ctx) {
@@ -160,6 +153,5 @@ int type_register(RedisModuleCtx *ctx) {
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_swap);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_loading);
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplAsyncLoad, on_async_load);
-    return REDISMODULE_OK;
+    return beside_start(ctx);
 }

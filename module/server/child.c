@@ -9,7 +9,7 @@ static child_listener *listener;
 static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)data;
     at_work = sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
-    if (at_work) feed_expect();
+    if (at_work) feed_expect(ctx);
     listener(ctx, at_work);
 }
 

@@ -6,10 +6,6 @@
 static bool needed = true, replicas = true;
 static int64_t checked_ms;
 
-void feed_expect(void) {
-    needed = replicas = true;
-}
-
 bool feed_needed(void) {
     return needed;
 }
@@ -26,10 +22,17 @@ static bool is_zero(RedisModuleServerInfoData *info, const char *field) {
 }
 
 static bool replicas_possible(RedisModuleCtx *ctx) {
+    /* In a cluster slots may be moving to another node, which INFO does not count as a replica. */
+    if (RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER) return true;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "replication");
     bool none = is_zero(info, "connected_slaves") && is_zero(info, "repl_backlog_active");
     RedisModule_FreeServerInfo(ctx, info);
     return !none;
+}
+
+void feed_expect(RedisModuleCtx *ctx) {
+    needed = true;
+    replicas = replicas_possible(ctx);
 }
 
 void feed_check(RedisModuleCtx *ctx) {
@@ -37,9 +40,7 @@ void feed_check(RedisModuleCtx *ctx) {
     /* Also if the clock was set back. */
     if (now_ms >= checked_ms && now_ms - checked_ms < CHECK_EVERY_MS) return;
     checked_ms = now_ms;
-    /* In a cluster slots may be moving to another node, which INFO does not count as a replica. */
-    int flags = RedisModule_GetContextFlags(ctx);
-    replicas = flags & (REDISMODULE_CTX_FLAGS_ACTIVE_CHILD | REDISMODULE_CTX_FLAGS_CLUSTER) ||
-               replicas_possible(ctx);
-    needed = replicas || flags & REDISMODULE_CTX_FLAGS_AOF;
+    replicas = replicas_possible(ctx);
+    needed = replicas || RedisModule_GetContextFlags(ctx) &
+                             (REDISMODULE_CTX_FLAGS_AOF | REDISMODULE_CTX_FLAGS_ACTIVE_CHILD);
 }

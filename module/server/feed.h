@@ -8,7 +8,8 @@
  * No event says that a replica has come. It is sent nothing before the server has forked to save
  * the data for it, though, and no more does an AOF that is switched on get anything before. So it
  * does to take a fork, of any kind, for a sign that there will be somebody, and to look again
- * between commands: nobody is fed when INFO says so and no child is at work. A replica's partial
+ * between commands: nobody is fed when INFO says so and no child is at work. Whether it is a
+ * replica INFO knows by then. A replica's partial
  * resynchronization needs a backlog, which INFO tells of too.
  */
 #ifndef CKV_FEED_H
@@ -17,7 +18,7 @@
 #include "ckv.h"
 
 /* A fork: there may be somebody from now on. */
-void feed_expect(void);
+void feed_expect(RedisModuleCtx *ctx);
 
 /* False: what is replicated now goes nowhere. */
 bool feed_needed(void);

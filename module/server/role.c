@@ -1,15 +1,18 @@
 /* role.c: what this server may decide by itself. See role.h. */
 #include "server/role.h"
 
-bool role_repeats(RedisModuleCtx *ctx) {
+bool role_loads(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
-    return flags & (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING);
+    return (flags & REDISMODULE_CTX_FLAGS_LOADING) &&
+           !(flags & REDISMODULE_CTX_FLAGS_ASYNC_LOADING);
+}
+
+bool role_repeats(RedisModuleCtx *ctx) {
+    return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_REPLICATED || role_loads(ctx);
 }
 
 bool role_follows(RedisModuleCtx *ctx) {
-    int flags = RedisModule_GetContextFlags(ctx);
-    return flags & (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_REPLICATED |
-                    REDISMODULE_CTX_FLAGS_LOADING);
+    return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE || role_repeats(ctx);
 }
 
 bool role_may_expire(RedisModuleCtx *ctx) {

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* Whether a file is loaded; not where clients go on meanwhile with the data of before. */
+bool role_loads(RedisModuleCtx *ctx);
+
 /* Whether a command comes from the primary or from an AOF. */
 bool role_repeats(RedisModuleCtx *ctx);
 

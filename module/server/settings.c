@@ -6,11 +6,13 @@
 
 #define EFFORT_MAX 10
 
-enum { EXPIRE_EFFORT, LAZY_EXPIRE, LAZY_EVICTION, SETTINGS };
+enum { EXPIRE_EFFORT, LAZY_EXPIRE, LAZY_EVICTION, EXPIRE_NESTED, SETTINGS };
 
 static const char *const names[SETTINGS] = {"active-expire-effort", "lazyfree-lazy-expire",
-                                            "lazyfree-lazy-eviction"};
-static int values[SETTINGS] = {1, 0, 0}; /* where CONFIG can't be called */
+                                            "lazyfree-lazy-eviction",
+                                            "lazyexpire-nested-arbitrary-keys"};
+/* Where CONFIG can't be called, or the server has no such setting. */
+static int values[SETTINGS] = {1, 0, 0, 1};
 
 /* "yes" is 1. */
 static int number_of(const char *text, size_t len) {
@@ -48,4 +50,8 @@ bool settings_lazy_expire(void) {
 
 bool settings_lazy_eviction(void) {
     return values[LAZY_EVICTION];
+}
+
+bool settings_expire_nested(void) {
+    return values[EXPIRE_NESTED];
 }

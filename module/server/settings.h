@@ -19,4 +19,8 @@ int settings_expire_effort(void);
 bool settings_lazy_expire(void);
 bool settings_lazy_eviction(void);
 
+/* `lazyexpire-nested-arbitrary-keys`: whether SCAN deletes what has expired within a transaction or
+ * a script as well. */
+bool settings_expire_nested(void);
+
 #endif

@@ -145,16 +145,13 @@ static bool is_container(const char *name) {
     return e && e->container;
 }
 
-#define NO_DB (-1) /* it is not known yet: then a user of some databases only may nothing */
-
 /* Valkey 9.1 has such users, and a question of its own for them. */
 typedef int check_in_db(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
                         int *reason);
 
 static bool check(RedisModuleUser *user, RedisModuleString **argv, int argc, int db) {
     check_in_db *in_db;
-    if (db != NO_DB &&
-        RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&in_db) == REDISMODULE_OK)
+    if (RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&in_db) == REDISMODULE_OK)
         return in_db(user, argv, argc, db, NULL) == REDISMODULE_OK;
     return RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
 }
@@ -182,10 +179,13 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
     return way;
 }
 
-/* Whether the sender may not: then the server itself may say so, and will not queue the command. */
+/* Whether the sender may not, in the database that it has selected: then the server itself may say
+ * so, and will not queue the command. */
 static bool sender_may_not(RedisModuleCommandFilterCtx *command, int number) {
     if (!RedisModule_CommandFilterGetClientId) return false;
     uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    if (RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return false;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!who) return false;
     RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(who);
@@ -193,7 +193,7 @@ static bool sender_may_not(RedisModuleCommandFilterCtx *command, int number) {
     RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
     for (int i = 0; i < argc; i++)
         argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-    bool may_not = user && !user_may(user, users.names[number], argv, argc, NO_DB);
+    bool may_not = user && !user_may(user, users.names[number], argv, argc, client.db);
     RedisModule_Free(argv);
     if (user) RedisModule_FreeModuleUser(user);
     RedisModule_FreeString(ckv.ctx, who);

@@ -9,7 +9,7 @@
 #include "keyspace/replicate.h"
 #include "server/clock.h"
 #include "server/reply.h"
-#include "server/reply.h"
+#include "server/role.h"
 
 #define NUMBER_MAX_LEN 20 /* of 64 bits, in digits */
 
@@ -74,7 +74,7 @@ static bool serves_again(RedisModuleString **keys, int count, int step) {
 int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     long long step;
     if (argc < 4) return RedisModule_WrongArity(ctx);
-    if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LOADING))
+    if (!role_loads(ctx))
         return RedisModule_ReplyWithError(ctx, "ERR CPLAIN is for append-only files");
     if (RedisModule_StringToLongLong(argv[1], &step) != REDISMODULE_OK || step < 1 || step > argc)
         return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);

@@ -53,13 +53,14 @@ static bool is_array(RedisModuleCallReply *reply) {
     return reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_ARRAY;
 }
 
-/* Calls the server's own command or ours. Whoever may list the server's keys may list them all. */
+/* Calls the server's own command or ours; if it meets what has expired, replicas are told ("!").
+ * Whoever may list the server's keys may list them all. */
 static RedisModuleCallReply *list(RedisModuleCtx *ctx, const char *command,
                                   RedisModuleString *first, RedisModuleString **more,
                                   size_t count) {
     acl_trust(true);
     native_note_call(command);
-    RedisModuleCallReply *reply = RedisModule_Call(ctx, command, "Esv", first, more, count);
+    RedisModuleCallReply *reply = RedisModule_Call(ctx, command, "!Esv", first, more, count);
     acl_trust(false);
     return reply;
 }
@@ -107,61 +108,78 @@ static bool next_phase(scan_position *p) {
     return true;
 }
 
+/* Keys that are to be told. */
+typedef struct scanned {
+    RedisModuleString **keys;
+    size_t count;
+} scanned;
+
+/* At once: a map may go when what follows meets what has expired in it. */
+static void take_keys(RedisModuleCtx *ctx, scanned *s, RedisModuleCallReply *keys,
+                      bool (*wanted)(RedisModuleCtx *, RedisModuleString *)) {
+    size_t n = RedisModule_CallReplyLength(keys);
+    s->keys = RedisModule_Realloc(s->keys, (s->count + n + 1) * sizeof *s->keys);
+    for (size_t i = 0; i < n; i++) {
+        RedisModuleString *key =
+            RedisModule_CreateStringFromCallReply(RedisModule_CallReplyArrayElement(keys, i));
+        if (key && wanted(ctx, key))
+            s->keys[s->count++] = key;
+        else if (key)
+            RedisModule_FreeString(ctx, key);
+    }
+}
+
 /* Asks for what is next in a phase, and moves the position on by it. A cursor that is none of ours
- * is the server's to judge. */
-static RedisModuleCallReply *scan_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
-                                     bool given, scan_position *p) {
-    const char *command = p->phase == SCAN_RECORDS ? "cscan" : "scan";
+ * is the server's to judge. False: the error is replied. */
+static bool scan_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool given,
+                    scan_position *p, scanned *s) {
+    bool records = p->phase == SCAN_RECORDS;
     RedisModuleString *cursor = given ? RedisModule_CreateStringFromString(ctx, argv[1])
                                       : RedisModule_CreateStringPrintf(ctx, "%" PRIu64, p->at);
-    RedisModuleCallReply *reply = list(ctx, command, cursor, argv + 2, (size_t)argc - 2);
+    RedisModuleCallReply *reply =
+        list(ctx, records ? "cscan" : "scan", cursor, argv + 2, (size_t)argc - 2);
     RedisModule_FreeString(ctx, cursor);
+    if (!is_array(reply)) {
+        native_reply(ctx, reply);
+        return false;
+    }
     size_t len;
     char text[24] = "";
-    if (!is_array(reply)) return reply;
     const char *told =
         RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(reply, 0), &len);
     if (told && len < sizeof text) memcpy(text, told, len);
     p->at = strtoull(text, NULL, 10);
-    return reply;
+    take_keys(ctx, s, RedisModule_CallReplyArrayElement(reply, 1), records ? is_served : is_users);
+    RedisModule_FreeCallReply(reply);
+    return true;
 }
 
-static long reply_keys(RedisModuleCtx *ctx, RedisModuleCallReply *scanned, scan_phase phase) {
-    return reply_wanted(ctx, RedisModule_CallReplyArrayElement(scanned, 1),
-                        phase == SCAN_RECORDS ? is_served : is_users);
-}
-
-/* `first`, of phase `of`, brought to an end what the server has; `more` are the first records,
- * which go with it. */
-static int reply_scan(RedisModuleCtx *ctx, uint64_t cursor, RedisModuleCallReply *first,
-                      scan_phase of, RedisModuleCallReply *more) {
+static void reply_scan(RedisModuleCtx *ctx, uint64_t cursor, const scanned *s) {
     RedisModule_ReplyWithArray(ctx, 2);
     RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
     RedisModule_ReplyWithString(ctx, text);
     RedisModule_FreeString(ctx, text);
-    RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
-    long replied = reply_keys(ctx, first, of);
-    if (more) replied += reply_keys(ctx, more, SCAN_RECORDS);
-    RedisModule_ReplySetArrayLength(ctx, replied);
-    return REDISMODULE_OK;
+    RedisModule_ReplyWithArray(ctx, (long)s->count);
+    for (size_t i = 0; i < s->count; i++) RedisModule_ReplyWithString(ctx, s->keys[i]);
 }
 
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     scan_position p;
+    scanned s = {NULL, 0};
     look_for_moves();
     bool ours = read_position(argv[1], &p);
     if (!ours) p = (scan_position){.phase = SCAN_OWN_AGAIN};
-    scan_phase of = p.phase;
-    RedisModuleCallReply *more = NULL, *first = scan_on(ctx, argv, argc, !ours, &p);
-    if (!is_array(first)) return native_reply(ctx, first);
+    bool own = p.phase == SCAN_OWN;
+    bool done = scan_on(ctx, argv, argc, !ours, &p, &s);
     bool goes_on = p.at != 0 || next_phase(&p);
-    if (of == SCAN_OWN && p.phase == SCAN_RECORDS) {
-        more = scan_on(ctx, argv, argc, false, &p);
+    /* The last of the server's keys go with the first records: few keys are told at once. */
+    if (done && own && p.phase == SCAN_RECORDS) {
+        done = scan_on(ctx, argv, argc, false, &p, &s);
         goes_on = p.at != 0 || next_phase(&p);
     }
-    reply_scan(ctx, goes_on ? write_position(&p) : 0, first, of, more);
-    RedisModule_FreeCallReply(first);
-    if (more) RedisModule_FreeCallReply(more);
+    if (done) reply_scan(ctx, goes_on ? write_position(&p) : 0, &s);
+    for (size_t i = 0; i < s.count; i++) RedisModule_FreeString(ctx, s.keys[i]);
+    RedisModule_Free(s.keys);
     return REDISMODULE_OK;
 }
 

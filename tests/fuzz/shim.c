@@ -233,6 +233,11 @@ static void CloseKey(RedisModuleKey *key) {
 static int KeyType(RedisModuleKey *key) {
     return key->value ? REDISMODULE_KEYTYPE_MODULE : REDISMODULE_KEYTYPE_EMPTY;
 }
+static const RedisModuleString *GetKeyNameFromModuleKey(RedisModuleKey *key) {
+    static RedisModuleString name;
+    name = (RedisModuleString){key->name, strlen(key->name)};
+    return &name;
+}
 static RedisModuleType *ModuleTypeGetType(RedisModuleKey *key) {
     return key->value ? (RedisModuleType *)&shim_type : NULL;
 }
@@ -409,6 +414,7 @@ static int get_api(const char *name, void *at) {
         HERE(OpenKey),
         HERE(CloseKey),
         HERE(KeyType),
+        HERE(GetKeyNameFromModuleKey),
         HERE(ModuleTypeGetType),
         HERE(ModuleTypeGetValue),
         HERE(ModuleTypeSetValue),

@@ -13,7 +13,7 @@ from server import BINARY, MODULE, ROOT
 
 @pytest.fixture(scope="module", autouse=True)
 def programs():
-    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/bench-codec", "build/bench-layout"], check=True,
+    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/ckv-estimate", "build/bench-codec", "build/bench-layout"], check=True,
                    stdout=subprocess.DEVNULL)
 
 
@@ -93,6 +93,13 @@ def test_caches(run, tmp_path, lines):
     assert [row["cluster"] for row in report] == [3, 9]
     assert "Not within the limits" in said and "random: RAM" in said
     assert "has no cache 4" in run(*args, "--cluster", 4, status=1)
+
+
+def test_estimate(run, lines):
+    """Of records that are hardly any; tests/integration/test_estimate.py compares."""
+    report, said = run("estimate", "--records", 2000, *["--data", lines] * 5)
+    assert len(report["rows"]) == 6 and report["rows"][5]["data"].startswith("mix of lines")
+    assert all(row["now"] > 0 and row["bytes_with_ckv"] > 0 for row in report["rows"]) and "interval" in said
 
 
 def test_throughput(run, lines):

@@ -25,6 +25,7 @@ SOUND = {
     "module/config.h": "",
     "bench/one.c": '#include "two.h"\n#include "core/map/map.h"\n',
     "bench/two.h": "",
+    "tools/one/two.h": "",
 }
 
 
@@ -106,6 +107,11 @@ def test_a_larger_knot_is_named_whole(complaints):
 
 def test_a_circle_in_bench(complaints):
     assert len(complaints({"bench/two.c": '#include "one.h"\n', "bench/one.h": ""})) == 2
+
+
+def test_tools_see_core_and_not_the_module(complaints):
+    found = complaints({"tools/one/one.c": '#include "map/page.h"\n#include "two.h"\n#include "ckv.h"\n'})
+    assert found == ["tools/one/one.c:3: outside: \"ckv.h\" is not found"]
 
 
 def test_an_inner_header_is_no_way_around(complaints):

@@ -253,3 +253,28 @@ def test_rules_that_a_transaction_changes_count_behind_it(prefixes):
     assert answer == [b"secret", b"OK"]
     assert isinstance(user.ask([["GET", "k"]])[0], redis.exceptions.NoPermissionError)
     user.close()
+
+
+@pytest.mark.parametrize("others", [(), ("MULTI",)], ids=["alone", "beside a transaction"])
+def test_a_user_of_some_databases(own_server, others):
+    server = own_server({"ckv.prefixes": "*"})
+    with server.client() as r, server.client() as user, server.client() as other:
+        rules = reply(r, "ACL", "SETUSER", "some", "on", "nopass", "+@all", "~*", "db=0,1")
+        if isinstance(rules, Exception):
+            pytest.skip("the server has no users of some databases")
+        for word in others:
+            other.execute_command(word)
+        r.set("key", "value")
+        user.execute_command("AUTH", "some", "x")
+        assert user.get("key") == b"value" and user.mget("key", "none") == [b"value", None] and user.exists("key") == 1
+        assert user.append("key", "s") == 6 and r.get("key") == b"values"
+        user.execute_command("SELECT", 1)
+        assert user.set("key", "another") and user.get("key") == b"another"
+        r.execute_command("SELECT", 1)
+        assert r.get("key") == b"another"
+        user.execute_command("AUTH", "default", "x")
+        user.execute_command("SELECT", 2)
+        user.execute_command("AUTH", "some", "x")
+        for command in (("GET", "key"), ("SET", "key", "value"), ("DEL", "key"), ("SCAN", 0), ("DBSIZE",)):
+            assert "permissions to access database" in str(reply(user, *command))
+        assert user.info("server")["process_id"] == server.process.pid

@@ -209,3 +209,22 @@ def test_a_prefix_that_no_file_could_hold_is_refused(r):
     answer = reply(r, "CONFIG", "SET", "ckv.prefixes", b"a: \x00b:")
     assert "a prefix can't hold a zero byte" in str(answer)
     assert r.execute_command("CONFIG", "GET", "ckv.prefixes") == [b"ckv.prefixes", b""]
+
+
+def test_waitaof_waits_for_what_is_served(own_server):
+    server = own_server({"ckv.prefixes": "*", "appendonly": "yes", "appendfsync": "no"})
+    with server.client() as r:
+        if "unknown command" in str(reply(r, "WAITAOF", 0, 0, 1)):
+            pytest.skip("the server has no WAITAOF")
+        for i in range(20):
+            r.config_set("appendonly", "no")  # the next file begins with the records that there are
+            r.config_set("appendonly", "yes")
+            for command in (("SET", "key", i), ("INCR", "counter"), ("DEL", "key"), ("LPUSH", "list", i)):
+                r.execute_command(*command)
+                assert r.execute_command("WAITAOF", 1, 0, 20) == [0, 0]
+            wait_for(lambda: r.info("persistence")["aof_rewrite_in_progress"] == 0)
+            r.incr("counter")
+            assert r.execute_command("WAITAOF", 1, 0, 20) == [0, 0]
+        r.config_set("appendfsync", "always")
+        r.incr("counter")
+        assert r.execute_command("WAITAOF", 1, 0, 0) == [1, 0]

@@ -1,10 +1,11 @@
 """SCAN in the transparent mode: keys of the server's own and records, while others change them."""
 
 import random
+import time
 
 import pytest
 
-from helpers import reply
+from helpers import reply, wait_for
 
 
 @pytest.fixture
@@ -22,11 +23,11 @@ def fill(r, strings=400, lists=400):
     return {*(f"string:{i}".encode() for i in range(strings)), *(f"list:{i}".encode() for i in range(lists))}
 
 
-def scan(r, between=None, count=10):
+def scan(r, between=None, count=10, pattern="*"):
     """What a whole SCAN tells, and how many calls that took; between() runs between two of them."""
     found, cursor, calls = [], b"0", 0
     while calls == 0 or cursor != b"0":
-        cursor, keys = r.execute_command("SCAN", cursor, "COUNT", count)
+        cursor, keys = r.execute_command("SCAN", cursor, "COUNT", count, "MATCH", pattern)
         found += keys
         calls += 1
         assert int(cursor) < 2**53
@@ -92,3 +93,36 @@ def test_cursors_of_nobodys(server, own_server):
                 assert str(replies[0]) == str(replies[1])
             else:
                 assert not [key for key in replies[0][1] if key.startswith(b"ckv:")]
+
+
+def test_what_has_expired_goes_when_a_scan_meets_it(server):
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        for i in range(3000):
+            r.execute_command("SET", f"{'key' if i % 3 else 'other'}:{i}", "value", *(("PX", 1) if i % 2 else ()))
+        time.sleep(0.01)
+        assert r.dbsize() == 3000
+        found, _ = scan(r, pattern="key:*")
+        assert len(found) == 1000
+        assert r.dbsize() == 2000  # all "key", and those of "other" that the pattern left out
+        assert len(scan(r)[0]) == 1500 and r.dbsize() == 1500
+        assert r.info("stats")["expired_keys"] == 1500
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
+
+
+def test_a_replica_is_told_of_it(server, own_server):
+    replica = own_server({"ckv.prefixes": "*", "replicaof": f"127.0.0.1 {server.port}"})
+    with server.client() as r, replica.client() as other:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        wait_for(lambda: other.info("replication")["master_link_status"] == "up")
+        for i in range(100):
+            r.set(f"key:{i}", "value", px=1)
+            r.lpush(f"list:{i}", "value")
+            r.pexpire(f"list:{i}", 1)
+        r.set("stays", "value")
+        wait_for(lambda: other.dbsize() == 201)
+        assert scan(other)[0] == [b"stays"] and other.dbsize() == 201
+        for words in (["SCAN", 0, "COUNT", 1000], ["EVAL", "return redis.call('SCAN', 0, 'COUNT', 1000)", 0]):
+            assert r.execute_command(*words) == [b"0", [b"stays"]]
+        wait_for(lambda: other.dbsize() == 1)
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 1)

@@ -120,9 +120,17 @@ static void store_all(map *m) {
     }
 }
 
+/* Most of those that no key has had: any one of them may have its bit set by others. */
+static bool tells_apart(const key_shapes *s) {
+    int known = 0;
+    char key[] = "no:such:shape:a";
+    for (char *last = &key[sizeof key - 2]; *last <= 'z'; ++*last) known += may_hold(s, key);
+    return known < 13;
+}
+
 static void check_all(const key_shapes *s) {
     for (int i = 0; i < KEYS; i++) CHECK(key_shapes_may_hold(s, keys[i], lens[i]));
-    CHECK(s->whole && !may_hold(s, "no:such:shape"));
+    CHECK(s->whole && tells_apart(s));
 }
 
 static void test_maps_and_files(void) {
@@ -145,7 +153,8 @@ static void test_maps_and_files(void) {
     CHECK(key_shapes_load(&loaded, bytes, n));
     check_all(&loaded);
     CHECK(may_hold(&loaded, "other-than:those"));
-    CHECK(loaded.set == shared.shapes.set + 1);
+    bool is_new = !may_hold(&shared.shapes, "other-than:those");
+    CHECK(loaded.set == shared.shapes.set + is_new);
     CHECK(key_shapes_load(&loaded, bytes, 0)); /* a file that does not tell */
     CHECK(may_hold(&loaded, "no:such:shape"));
 

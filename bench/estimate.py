@@ -1,0 +1,64 @@
+"""What ckv-estimate says of strings, against what the same records then take as CSET: each file alone, and five files under
+five families of keys in one server."""
+
+import json
+import os
+import subprocess
+import time
+
+import measure
+from load import DEPTH, Data, bench, progress, send
+from server import ROOT, Failed, Server, command
+
+PROGRAM = os.path.join(ROOT, "build", "ckv-estimate")
+TTL = 86400
+MIXED = 5
+
+
+def ask(server):
+    line = [PROGRAM, "-p", str(server.port), "--json", "--rate", "0"]
+    done = subprocess.run(line, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise Failed(f"{' '.join(line)} ended with {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def of_file(data, records):
+    return lambda store: lambda server: bench(server, store, data, records, "--pipeline", DEPTH, "--clients", 8, "--ttl", TTL)["seconds"]
+
+
+def of_mix(files, records):
+    """The records of each file in turn, `<name of the file>:<n>`."""
+    names = [data.name.split(".")[0].encode() for data in files]
+
+    def request(i, name):
+        at, n = i % len(files), i // len(files)
+        values = files[at].values
+        return command(name, b"%b:%d" % (names[at], 10_000_000 + n), values[n % len(values)], "EX", TTL)
+
+    return lambda store: lambda server: send(server, records, lambda i: request(i, {"strings": "SET", "ckv": "CSET"}[store]))
+
+
+def compared(options, name, fill):
+    progress.step(f"{name}: strings")
+    with Server(options, loadmodule=None) as server:
+        now = measure.growth(server, options.records, fill("strings"), False)["used_memory"]
+        said = ask(server)
+    progress.step(f"{name}: ckv")
+    with Server(options) as server:
+        then = measure.growth(server, options.records, fill("ckv"), True)["used_memory"]
+    total = said["total"]
+    return {"data": name, "now": now, "then": then, "seconds": said["sample"]["seconds"], "sampled": said["sample"]["keys"],
+            **{field: total[field] / options.records for field in ("bytes_now", "bytes_with_ckv", "low", "high")}}
+
+
+def run(options):
+    began = time.monotonic()
+    files = [Data(path) for path in options.data]
+    rows = [compared(options, data.name, of_file(data, options.records)) for data in files]
+    if len(files) >= MIXED:
+        mixed = files[::len(files) // MIXED][:MIXED]
+        rows.append(compared(options, "mix of " + ", ".join(data.name.split(".")[0] for data in mixed), of_mix(mixed, options.records)))
+    return {"date": time.strftime("%Y-%m-%d"), "machine": measure.machine(), "records": options.records, "rows": rows,
+            "servers": [measure.version(options.redis_server, "--version")], "seconds": time.monotonic() - began,
+            "command": "make bench-estimate"}

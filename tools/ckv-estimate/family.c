@@ -1,0 +1,190 @@
+/* family.c: see family.h. */
+#include "family.h"
+
+#include "common/common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the rule -------------------------------------------------------------------------------- */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c) {
+    char small = (char)(c | 0x20);
+    return (small >= 'a' && small <= 'z') || (unsigned char)c >= 0x80;
+}
+
+static bool is_separator(char c) {
+    return !is_digit(c) && !is_letter(c);
+}
+
+static bool is_hex(char c) {
+    char small = (char)(c | 0x20);
+    return is_digit(c) || (small >= 'a' && small <= 'f');
+}
+
+bool family_rule_read(const char *text, family_rule *rule) {
+    char *end;
+    if (strcmp(text, "name") == 0 || strcmp(text, "all") == 0) {
+        *rule = (family_rule){.kind = text[0] == 'n' ? BY_NAME : BY_NOTHING};
+        return true;
+    }
+    bool separator = is_separator(*text) && *text;
+    const char *number = text + separator;
+    unsigned long count = strtoul(number, &end, 10);
+    if (*end || (number < end && (!is_digit(*number) || count < 1 || count > 1024))) return false;
+    if (number == end && !separator) return false;
+    *rule = (family_rule){.kind = separator ? BY_SEPARATOR : BY_LENGTH,
+                          .separator = *text,
+                          .count = number < end ? count : 1};
+    return true;
+}
+
+/* Whether a token is an id, as f47ac10b: of hexadecimal digits, a letter behind a digit. */
+static bool is_id(const char *token, size_t len) {
+    bool digit = false, letter_behind = false;
+    size_t i = 0;
+    for (; i < len && !is_separator(token[i]); i++) {
+        if (!is_hex(token[i])) return false;
+        letter_behind |= digit && !is_digit(token[i]);
+        digit |= is_digit(token[i]);
+    }
+    return letter_behind;
+}
+
+/* What stands before the first digits or separators; separators at the start are of the name. */
+static size_t by_name(const char *key, size_t len, size_t *prefix) {
+    size_t start = 0, end;
+    while (start < len && is_separator(key[start])) start++;
+    for (end = start; end < len && is_letter(key[end]);) end++;
+    if (end < len && is_digit(key[end]) && is_id(key + start, len - start)) end = start;
+    *prefix = end + (end < len && end > start && is_separator(key[end]));
+    return end;
+}
+
+static size_t by_separator(const family_rule *rule, const char *key, size_t len, size_t *prefix) {
+    size_t left = rule->count;
+    for (size_t i = 0; i < len; i++) {
+        if (key[i] != rule->separator || --left > 0) continue;
+        *prefix = i + 1;
+        return i;
+    }
+    return *prefix = len;
+}
+
+size_t family_of_key(const family_rule *rule, const char *key, size_t len, size_t *prefix) {
+    switch (rule->kind) {
+    case BY_NAME:
+        return by_name(key, len, prefix);
+    case BY_SEPARATOR:
+        return by_separator(rule, key, len, prefix);
+    case BY_LENGTH:
+        return *prefix = len < rule->count ? len : rule->count;
+    default:
+        return *prefix = 0;
+    }
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character that a text begins with; 0: it begins with none. */
+static size_t utf8_len(const unsigned char *text, size_t len) {
+    size_t n = text[0] < 0x80   ? 1
+               : text[0] < 0xc2 ? 0
+               : text[0] < 0xe0 ? 2
+               : text[0] < 0xf0 ? 3
+                                : 4;
+    if (n == 0 || n > len || text[0] > 0xf4) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
+    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    bool beyond = text[0] == 0xf4 && text[1] >= 0x90;
+    return surrogate || overlong || beyond ? 0 : n;
+}
+
+/* A copy of text that can be printed. */
+static char *printable(const char *text, size_t len) {
+    char *copy = allocate(4 * len + 1), *to = copy;
+    for (size_t i = 0; i < len;) {
+        size_t n = utf8_len((const unsigned char *)text + i, len - i);
+        bool control = (unsigned char)text[i] < ' ' || text[i] == 0x7f || text[i] == '\\';
+        if (n == 0 || control) {
+            to += sprintf(to, "\\x%02x", (unsigned char)text[i++]);
+            continue;
+        }
+        memcpy(to, text + i, n);
+        to += n;
+        i += n;
+    }
+    return copy;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static uint64_t hash_text(uint64_t hash, const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    return (hash ^ len) * 1099511628211u;
+}
+
+static size_t slot_of(const families *f, uint64_t hash) {
+    return (hash ^ hash >> 32) % f->table_size;
+}
+
+static void enter(families *f, size_t index) {
+    size_t *first = &f->table[slot_of(f, f->all[index].hash)];
+    f->all[index].next = *first;
+    *first = index + 1;
+}
+
+static void grow(families *f) {
+    size_t size = f->table_size ? 2 * f->table_size : 256;
+    f->all = reallocate(f->all, size * sizeof *f->all);
+    free(f->table);
+    f->table = allocate(size * sizeof *f->table);
+    f->table_size = size;
+    for (size_t i = 0; i < f->count; i++) enter(f, i);
+}
+
+size_t families_find(families *f, const family_rule *rule, const char *key, size_t len,
+                     const char *type) {
+    size_t prefix, n = family_of_key(rule, key, len, &prefix);
+    uint64_t hash = hash_text(hash_text(14695981039346656037u, key, n), type, strlen(type));
+    char *name = printable(key, n), *shown = printable(key, prefix);
+    if (f->count == f->table_size) grow(f);
+    for (size_t at = f->table[slot_of(f, hash)]; at; at = f->all[at - 1].next) {
+        family *known = &f->all[at - 1];
+        if (known->hash != hash || strcmp(known->name, name) || strcmp(known->type, type)) continue;
+        if (strcmp(known->prefix, shown)) strcpy(known->prefix, name); /* it is not longer */
+        free(name);
+        free(shown);
+        return at - 1;
+    }
+    f->all[f->count] = (family){.name = name, .prefix = shown, .type = strdup(type), .hash = hash};
+    enter(f, f->count);
+    return f->count++;
+}
+
+void families_free(families *f) {
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->all[i].name);
+        free(f->all[i].prefix);
+        free(f->all[i].type);
+    }
+    free(f->all);
+    free(f->table);
+}
+
+bool family_is_of_strings(const family *f) {
+    return strcmp(f->type, "string") == 0;
+}
+
+/* The setting has blanks between prefixes; a file of settings has lines and quotes. */
+bool family_has_prefix(const family *f) {
+    const char *p = f->prefix;
+    return *p && strcmp(p, "*") != 0 && !p[strcspn(p, " \"'\\")];
+}

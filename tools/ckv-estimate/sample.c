@@ -1,0 +1,298 @@
+/* sample.c: see sample.h. */
+#include "sample.h"
+
+#include "common/common.h"
+#include "progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCH          200        /* keys */
+#define PIPELINE_BYTES (4u << 20) /* of values that are asked for at a time */
+/* Draws for each key that is wanted, before it is given up: where most keys have just expired. */
+#define DRAWS_MAX 20
+
+typedef struct drawing {
+    sample *s;
+    connection *c;
+    const options *o;
+    const server *from;
+    uint32_t database; /* index of the one that is drawn from */
+    size_t first;      /* in s->all, of this database's keys */
+    size_t *seen;      /* 1 + index in s->all, by the key's hash */
+    size_t seen_size;
+    uint64_t fetched; /* bytes of values */
+    double began;
+    sampled batch[BATCH];
+    size_t in_batch;
+} drawing;
+
+/* ---- keys that are there already ------------------------------------------------------------- */
+
+static uint64_t hash_key(const char *key, size_t len) {
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < len; i++) hash = (hash ^ (unsigned char)key[i]) * 1099511628211u;
+    return hash ^ hash >> 32;
+}
+
+static bool same_key(const sampled *k, const char *key, size_t len) {
+    return k->key_len == len && !memcmp(k->key, key, len);
+}
+
+/* Where a key of this database stands among those that were seen, or could. */
+static size_t *seen_at(const drawing *d, const char *key, size_t len) {
+    size_t at = hash_key(key, len) % d->seen_size;
+    while (d->seen[at] > d->first && !same_key(&d->s->all[d->seen[at] - 1], key, len))
+        at = (at + 1) % d->seen_size;
+    return &d->seen[at];
+}
+
+static bool is_new(const drawing *d, const char *key, size_t len) {
+    for (size_t i = 0; i < d->in_batch; i++)
+        if (same_key(&d->batch[i], key, len)) return false;
+    return *seen_at(d, key, len) <= d->first;
+}
+
+static void keep(drawing *d, const sampled *k) {
+    sample *s = d->s;
+    if (s->count == s->max) {
+        s->max = s->max ? 2 * s->max : 1024;
+        s->all = reallocate(s->all, s->max * sizeof *s->all);
+    }
+    size_t *at = seen_at(d, k->key, k->key_len);
+    s->all[s->count++] = *k;
+    *at = s->count;
+}
+
+/* ---- asking about a batch -------------------------------------------------------------------- */
+
+static void send_about(connection *c, const char *command, const char *more, const sampled *k) {
+    const char *argv[3] = {command, more ? more : k->key, k->key};
+    size_t lengths[3] = {strlen(command), more ? strlen(more) : k->key_len, k->key_len};
+    connection_send(c, more ? 3 : 2, argv, lengths);
+}
+
+/* A key may be gone, have another type, or be on its way to another node. Other errors end the
+ * program. */
+static bool answered(const char *command, const redisReply *reply) {
+    static const char *const gone[] = {"WRONGTYPE", "MOVED", "ASK", "TRYAGAIN"};
+    if (reply->type != REDIS_REPLY_ERROR) return reply->type != REDIS_REPLY_NIL;
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        if (strncmp(reply->str, gone[i], strlen(gone[i])) == 0) return false;
+    connection_refused(command, reply);
+}
+
+/* A reply that is a number; -2, as of PTTL: the key is gone. */
+static long long read_number(drawing *d, const char *command) {
+    redisReply *reply = connection_reply(d->c);
+    long long number = answered(command, reply) ? reply->integer : -2;
+    freeReplyObject(reply);
+    return number;
+}
+
+static void forget(sampled *k) {
+    free(k->key);
+    free(k->value);
+    *k = (sampled){0};
+}
+
+static void read_about(drawing *d, sampled *k) {
+    redisReply *type = connection_reply(d->c);
+    bool there = answered("TYPE", type) && strcmp(type->str, "none") != 0;
+    k->ttl_ms = read_number(d, "PTTL");
+    long long memory = read_number(d, "MEMORY USAGE");
+    if (there && k->ttl_ms >= -1 && memory >= 0) {
+        k->memory = (uint64_t)memory;
+        k->family = families_find(&d->s->families, &d->o->by, k->key, k->key_len, type->str);
+    } else {
+        forget(k);
+    }
+    freeReplyObject(type);
+}
+
+static bool is_string(const drawing *d, const sampled *k) {
+    return k->key && family_is_of_strings(&d->s->families.all[k->family]);
+}
+
+/* It may be longer than what is fetched. */
+static bool is_long(const sampled *k) {
+    return k->memory >= FETCH_MAX;
+}
+
+static void send_for_value(drawing *d, const sampled *k) {
+    char last[24];
+    snprintf(last, sizeof last, "%u", FETCH_MAX - 1);
+    const char *argv[] = {"GETRANGE", k->key, "0", last};
+    const size_t lengths[] = {8, k->key_len, 1, strlen(last)};
+    connection_send(d->c, 4, argv, lengths);
+    if (is_long(k)) send_about(d->c, "STRLEN", NULL, k);
+}
+
+static void read_value(drawing *d, sampled *k) {
+    redisReply *value = connection_reply(d->c);
+    bool there = answered("GETRANGE", value);
+    long long len = is_long(k) ? read_number(d, "STRLEN") : 0;
+    bool changed = value->len < FETCH_MAX && len > (long long)value->len;
+    if (there && len >= 0 && !changed) {
+        k->fetched = (uint32_t)value->len;
+        k->value_len = (uint64_t)len > value->len ? (uint64_t)len : value->len;
+        k->value = allocate(value->len + 1);
+        memcpy(k->value, value->str, value->len);
+        d->fetched += value->len;
+    } else {
+        forget(k);
+    }
+    freeReplyObject(value);
+}
+
+/* Fetches the values of the batch, so many at a time that their replies stay small. */
+static void fetch_values(drawing *d) {
+    for (size_t first = 0, end; first < d->in_batch; first = end) {
+        uint64_t bytes = 0;
+        for (end = first; end < d->in_batch && bytes < PIPELINE_BYTES; end++) {
+            const sampled *k = &d->batch[end];
+            if (!is_string(d, k)) continue;
+            bytes += k->memory < FETCH_MAX ? k->memory : FETCH_MAX;
+            send_for_value(d, k);
+        }
+        for (size_t i = first; i < end; i++)
+            if (is_string(d, &d->batch[i])) read_value(d, &d->batch[i]);
+    }
+}
+
+/* So that no more keys a second are asked about than may be. */
+static void keep_rate(const drawing *d) {
+    if (d->o->rate == 0) return;
+    double wait = d->began + (double)d->s->count / (double)d->o->rate - now_seconds();
+    if (wait <= 0) return;
+    struct timespec sleep = {(time_t)wait, (long)((wait - (double)(time_t)wait) * 1e9)};
+    nanosleep(&sleep, NULL);
+}
+
+static double share_done(const drawing *d) {
+    double keys = (double)d->s->count / (double)d->o->keys;
+    double bytes = (double)d->fetched / SAMPLE_BYTES;
+    double all = (double)d->s->count / (double)d->from->keys;
+    double most = keys > bytes ? keys : bytes;
+    if (all > most) most = all;
+    return most < 1 ? most : 1;
+}
+
+static void ask_batch(drawing *d) {
+    for (size_t i = 0; i < d->in_batch; i++) {
+        send_about(d->c, "TYPE", NULL, &d->batch[i]);
+        send_about(d->c, "PTTL", NULL, &d->batch[i]);
+        send_about(d->c, "MEMORY", "USAGE", &d->batch[i]);
+    }
+    for (size_t i = 0; i < d->in_batch; i++) read_about(d, &d->batch[i]);
+    fetch_values(d);
+    for (size_t i = 0; i < d->in_batch; i++)
+        if (d->batch[i].key) keep(d, &d->batch[i]);
+    d->in_batch = 0;
+    progress_show("reading a sample of keys", share_done(d));
+    keep_rate(d);
+}
+
+static void add_to_batch(drawing *d, const redisReply *key) {
+    if (!is_new(d, key->str, key->len)) return;
+    char *copy = allocate(key->len + 1);
+    memcpy(copy, key->str, key->len);
+    d->batch[d->in_batch++] =
+        (sampled){.key = copy, .key_len = (uint32_t)key->len, .database = d->database};
+    if (d->in_batch == BATCH) ask_batch(d);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+/* What of the sample is complete when this database is, by the keys that it has and those before
+ * it have. */
+static double share_until(const drawing *d) {
+    uint64_t keys = 0;
+    for (uint32_t i = 0; i <= d->database; i++) keys += d->from->databases[i].keys;
+    return (double)keys / (double)d->from->keys;
+}
+
+static bool complete(const drawing *d) {
+    double share = share_until(d);
+    return (double)d->s->count >= share * (double)d->o->keys ||
+           (double)d->fetched >= share * SAMPLE_BYTES;
+}
+
+/* False: it has come to the end. */
+static bool scan_some(drawing *d, char cursor[24]) {
+    connection_send_text(d->c, "SCAN %s COUNT %d", cursor, BATCH);
+    redisReply *reply = connection_answer(d->c, "SCAN");
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+        fail(1, "SCAN: the server did not answer with a cursor and keys");
+    snprintf(cursor, 24, "%s", reply->element[0]->str);
+    const redisReply *keys = reply->element[1];
+    for (size_t i = 0; i < keys->elements; i++) add_to_batch(d, keys->element[i]);
+    ask_batch(d);
+    freeReplyObject(reply);
+    return strcmp(cursor, "0") != 0;
+}
+
+/* True: all keys of the database are in the sample. */
+static bool scan(drawing *d) {
+    char cursor[24] = "0";
+    while (!complete(d))
+        if (!scan_some(d, cursor)) return true;
+    return false;
+}
+
+/* Keys at random. False: the database has none. */
+static bool draw_some(drawing *d) {
+    bool any = false;
+    for (int i = 0; i < BATCH; i++) connection_send_text(d->c, "RANDOMKEY");
+    redisReply *drawn[BATCH];
+    for (int i = 0; i < BATCH; i++) drawn[i] = connection_answer(d->c, "RANDOMKEY");
+    for (int i = 0; i < BATCH; i++) {
+        any |= drawn[i]->type == REDIS_REPLY_STRING;
+        if (drawn[i]->type == REDIS_REPLY_STRING) add_to_batch(d, drawn[i]);
+        freeReplyObject(drawn[i]);
+    }
+    ask_batch(d);
+    return any;
+}
+
+static void draw(drawing *d) {
+    size_t draws = 0, most = DRAWS_MAX * (size_t)d->o->keys;
+    while (!complete(d) && draws < most && draw_some(d)) draws += BATCH;
+}
+
+/* Where this database's part of the sample would be more than half of its keys all are taken. */
+static void take_database(drawing *d, const database *from) {
+    connection_select(d->c, from->number);
+    d->first = d->s->count;
+    double wanted = (double)d->o->keys * (double)from->keys / (double)d->from->keys;
+    bool whole = false;
+    if (2 * wanted > (double)from->keys)
+        whole = scan(d);
+    else
+        draw(d);
+    size_t taken = d->s->count - d->first;
+    double weight = whole || taken == 0 ? 1 : (double)from->keys / (double)taken;
+    for (size_t i = d->first; i < d->s->count; i++) d->s->all[i].weight = weight;
+    d->s->whole &= whole;
+}
+
+void sample_take(sample *s, connection *c, const server *from, const options *o) {
+    *s = (sample){.whole = true};
+    drawing *d = allocate(sizeof *d);
+    *d = (drawing){.s = s, .c = c, .o = o, .from = from, .began = now_seconds()};
+    d->seen_size = 2 * ((size_t)o->keys + 2 * BATCH);
+    d->seen = allocate(d->seen_size * sizeof *d->seen);
+    for (d->database = 0; d->database < from->count; d->database++)
+        take_database(d, &from->databases[d->database]);
+    progress_end();
+    free(d->seen);
+    free(d);
+}
+
+void sample_free(sample *s) {
+    for (size_t i = 0; i < s->count; i++) forget(&s->all[i]);
+    free(s->all);
+    families_free(&s->families);
+}

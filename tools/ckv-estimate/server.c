@@ -1,0 +1,123 @@
+/* server.c: see server.h. */
+#include "server.h"
+
+#include "common/common.h"
+#include "options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- INFO ------------------------------------------------------------------------------------ */
+
+/* The text behind "name:" at the start of a line; NULL: there is none. */
+static const char *field(const char *info, const char *name) {
+    size_t len = strlen(name);
+    for (const char *line = info; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, len) == 0 && line[len] == ':') return line + len + 1;
+    }
+    return NULL;
+}
+
+static bool is(const char *info, const char *name, const char *value) {
+    const char *found = field(info, name);
+    return found && strncmp(found, value, strlen(value)) == 0;
+}
+
+static void read_version(server *s, const char *info) {
+    const char *valkey = field(info, "valkey_version");
+    const char *version = valkey ? valkey : field(info, "redis_version");
+    if (!version) fail(1, "the server does not tell its version: is it Redis?");
+    snprintf(s->version, sizeof s->version, "%s %.*s", valkey ? "Valkey" : "Redis",
+             (int)strcspn(version, "\r\n"), version);
+}
+
+/* "db0:keys=12,expires=3,avg_ttl=0"; true if other databases than `only` have keys. */
+static bool read_databases(server *s, const char *info, long only) {
+    bool others = false;
+    for (const char *line = info; line; line = strchr(line, '\n')) {
+        database d;
+        line += *line == '\n';
+        if (sscanf(line, "db%ld:keys=%" SCNu64 ",expires=%" SCNu64, &d.number, &d.keys,
+                   &d.expiring) != 3)
+            continue;
+        if (only != ALL_DATABASES && d.number != only) {
+            others = true;
+            continue;
+        }
+        s->databases = reallocate(s->databases, (s->count + 1) * sizeof d);
+        s->databases[s->count++] = d;
+        s->keys += d.keys;
+        s->expiring += d.expiring;
+    }
+    return others;
+}
+
+/* ---- MEMORY STATS ---------------------------------------------------------------------------- */
+
+/* The sum of the members of a flat list of names and numbers whose names begin like this. */
+static uint64_t sum_of(const redisReply *list, const char *start) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i + 1 < list->elements; i += 2) {
+        const redisReply *name = list->element[i], *number = list->element[i + 1];
+        if (name->str && number->type == REDIS_REPLY_INTEGER &&
+            strncmp(name->str, start, strlen(start)) == 0)
+            sum += (uint64_t)number->integer;
+    }
+    return sum;
+}
+
+/* What is neither the server's own nor its clients', and the tables by which keys are found. */
+static uint64_t keyspace_bytes(connection *c) {
+    connection_send_text(c, "MEMORY STATS");
+    redisReply *stats = connection_reply(c);
+    uint64_t bytes = 0;
+    if (stats->type == REDIS_REPLY_ARRAY) {
+        bytes = sum_of(stats, "dataset.bytes");
+        for (size_t i = 0; i < stats->elements; i++)
+            if (stats->element[i]->type == REDIS_REPLY_ARRAY)
+                bytes += sum_of(stats->element[i], "overhead.hashtable");
+    }
+    freeReplyObject(stats);
+    return bytes;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static long primaries(connection *c) {
+    connection_send_text(c, "CLUSTER INFO");
+    redisReply *reply = connection_reply(c);
+    const char *size = reply->type == REDIS_REPLY_STRING ? field(reply->str, "cluster_size") : NULL;
+    long count = size ? strtol(size, NULL, 10) : 0;
+    freeReplyObject(reply);
+    return count;
+}
+
+/* A command that is of use where it is known and allowed. */
+static void try(connection *c, const char *command) {
+    connection_send_text(c, command);
+    freeReplyObject(connection_reply(c));
+}
+
+void server_look(server *s, connection *c, long only) {
+    *s = (server){0};
+    connection_send_text(c, "INFO");
+    redisReply *info = connection_answer(c, "INFO");
+    if (info->type != REDIS_REPLY_STRING) fail(1, "INFO: the server did not answer with a text");
+    if (is(info->str, "loading", "1")) fail(1, "the server is loading its data: try again later");
+    read_version(s, info->str);
+    bool others = read_databases(s, info->str, only);
+    s->cluster = is(info->str, "cluster_enabled", "1");
+    if (s->cluster) s->primaries = primaries(c);
+    if (s->cluster && is(info->str, "role", "slave")) try(c, "READONLY");
+    if (!others) s->keyspace_bytes = keyspace_bytes(c);
+    /* From Redis 7.2 on: what is read here is not taken for used. */
+    try(c, "CLIENT NO-TOUCH on");
+    freeReplyObject(info);
+}
+
+void server_free(server *s) {
+    free(s->databases);
+}
