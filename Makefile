@@ -25,8 +25,10 @@ LAST_RELEASE = c4be429502ed7b9209979067dfa9f1fe64df87b5
 # Servers that `make servers` builds from Debian's source packages: <name>=<package>/<suite>.
 SERVERS = redis-7.0=redis/bookworm redis-8.0=redis/trixie redis-8.6=redis/experimental \
           valkey-8.1=valkey/trixie valkey-9.1=valkey/sid
+# Those that are tested with several io-threads as well.
+NEWEST  = redis-8.6 valkey-9.1
 
-export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE
+export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE BASE
 
 # What may be added to (CFLAGS, LDFLAGS) and what must be there. An include path of ours comes last:
 # a redismodule.h of the system is preferred, REDISMODULE_INCLUDE=<dir> comes before both.
@@ -72,13 +74,14 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-caches bench-scale bench-layout bench-estimate bench bench-full servers test-servers test-redis-suite test-clients \
-        test-upgrade clean distclean \
-        setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate
+        test-upgrade test-arm64 test-fleet image test-image clean distclean \
+        setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
+        setup-arm64 setup-image setup-imagetest setup-estimate
 
 all: build/ckv.so build/ckv-estimate ## build the module, build/ckv.so, and build/ckv-estimate (the default)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo "Variables: N=<records> DATA=<file> (demo)  PORT=<port> (run)  REDISMODULE_INCLUDE=<dir>"
 	@echo "           REDIS_SERVER=<binary>  FUZZ_SECONDS=<s>  PYTEST_ARGS='-k expire'  DESTDIR=<dir>"
@@ -88,11 +91,13 @@ setup: ## install what is missing to build and to test (apt, .venv, redismodule.
 
 # Each asks the script, which takes a moment when nothing is missing. Used as order-only
 # prerequisites, so that nothing is rebuilt because of them.
-setup-build setup-server setup-python setup-python3 setup-clients setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench setup-estimate:
+setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
+setup-arm64 setup-image setup-imagetest setup-estimate:
 	@scripts/setup.sh $(@:setup-%=%)
 
 # Core is compiled with no include path to anything else, and cannot call malloc().
-build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o: \
+build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o \
+build/arm64/module/core/%.o: \
     INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------
@@ -243,18 +248,22 @@ build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: build/ckv.so build/ckv-bench | setup-server setup-python ## compare stores, write docs/results.md (N=20000 DATA='file ...')
+bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## compare stores, write docs/results.md (N=20000 DATA='file ...')
 	$(call compare,$(or $(N),20000))
 
-bench-full: build/ckv.so build/ckv-bench | setup-server setup-python ## the same with 10M records of each file
+bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
+bench-moving: build/ckv.so build/ckv-bench | setup-server setup-python ## move N=1000000 strings into ckv and out under 20,000 requests a second
+	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt)) --records $(or $(N),1000000)
+
 define compare
-	.venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
+	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
 	.venv/bin/python $(call measure,transparent,$(wildcard $(DATA_DIR)/tweets.txt))
+	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python bench/compare.py report
 endef
 
@@ -283,11 +292,13 @@ build/asan/ckv.so: $(ASAN_O)
 build/servers/redis-7.0-asan/redis-server: | setup-build
 	scripts/build_server.sh redis-7.0-asan=redis/bookworm
 
-test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers
-	@for server in $(SERVERS); do \
-	    echo "== $${server%%=*}"; \
-	    REDIS_SERVER=$(CURDIR)/build/servers/$${server%%=*}/redis-server \
-	        .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS) || exit 1; \
+test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
+	scripts/check_servers.sh $(SERVERS)
+	@for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
+	    name=$${server%%[=,]*}; threads=$${server##*,}; \
+	    echo "== $$name, io-threads $$threads"; \
+	    REDIS_SERVER=$(CURDIR)/build/servers/$$name/redis-server \
+	        .venv/bin/python -m pytest tests/integration -rs --io-threads $$threads $(PYTEST_ARGS) || exit 1; \
 	done
 
 # The modes: prefixes (the module with ckv.prefixes "*") and without.
@@ -308,10 +319,60 @@ test-upgrade: build/ckv.so | setup-server setup-python ## the last release's mod
 	scripts/build_release.sh $(LAST_RELEASE)
 	CKV_OLD_MODULE=$(CURDIR)/build/releases/$(LAST_RELEASE)/build/ckv.so $(pytest) tests/upgrade $(PYTEST_ARGS)
 
+test-fleet: build/ckv.so | setup-server setup-python ## a cluster of 12 nodes under load: a primary killed, two added, two removed (N=12000000 DATA=file)
+	.venv/bin/python tests/fleet/fleet.py $(addprefix --records ,$(N)) $(addprefix --data ,$(DATA)) $(FLEET_ARGS)
+
+# For another processor, in qemu's user mode. Undefined behaviour traps: no run-time library is needed.
+ARM64_ROOT  = build/arm64/root
+ARM64_CC    = aarch64-linux-gnu-gcc
+ARM64_FLAGS = -O2 -g -fsanitize=undefined -fsanitize-undefined-trap-on-error
+ARM64_LINK  = $(ARM64_CC) $(ARM64_FLAGS) -L$(ARM64_ROOT)/usr/lib/aarch64-linux-gnu
+ARM64_RUN   = qemu-aarch64 -L $(ARM64_ROOT)
+ARM64_UNIT  = $(patsubst %.c,build/arm64/%,$(filter-out tests/unit/estimate/%,$(UNIT_C)))
+ARM64_FUZZ  = $(FUZZ_C:%.c=build/arm64/%)
+
+test-arm64: $(ARM64_UNIT) $(ARM64_FUZZ) build/arm64/ckv.so build/arm64/redis-server build/ckv.so fuzz-short | setup-server setup-python ## unit tests, fuzz corpora and the module on arm64 (emulated); files to and from it
+	@for test in $(ARM64_UNIT); do echo "== $$test"; $(ARM64_RUN) $$test || exit 1; done
+	@for target in $(ARM64_FUZZ); do \
+	    echo "== $$target"; \
+	    find build/fuzz/corpus/$${target##*/fuzz_} -type f -print0 | xargs -0 $(ARM64_RUN) $$target || exit 1; \
+	done
+	CKV_ARM64_MODULE=$(CURDIR)/build/arm64/ckv.so CKV_ARM64_SERVER=$(CURDIR)/build/arm64/redis-server \
+	    $(pytest) tests/arm64 $(PYTEST_ARGS)
+
+$(ARM64_ROOT)/usr/bin/redis-server: | setup-arm64
+	scripts/arm64_root.sh
+
+build/arm64/redis-server: $(ARM64_ROOT)/usr/bin/redis-server
+	printf '#!/bin/sh\nexec qemu-aarch64 -L %s %s "$$@"\n' $(CURDIR)/$(ARM64_ROOT) $(CURDIR)/$< >$@
+	chmod +x $@
+
+build/arm64/%.o: %.c Makefile | setup-build $(ARM64_ROOT)/usr/bin/redis-server
+	@mkdir -p $(@D)
+	$(call say,CC  )$(ARM64_CC) $(ALL_FLAGS) $(ARM64_FLAGS) -fPIC -fvisibility=hidden $(INCLUDES) -idirafter $(ARM64_ROOT)/usr/include -c -o $@ $<
+
+build/arm64/ckv.so: $(MODULE_C:%.c=build/arm64/%.o)
+	$(call say,LINK)$(ARM64_LINK) -shared -o $@ $^ $(LIBS)
+
+build/arm64/tests/unit/%: build/arm64/tests/unit/%.o $(CORE_C:%.c=build/arm64/%.o)
+	$(call say,LINK)$(ARM64_LINK) -o $@ $^ $(LIBS)
+
+build/arm64/tests/fuzz/%: build/arm64/tests/fuzz/%.o build/arm64/tests/fuzz/replay.o build/arm64/tests/fuzz/shim.o $(MODULE_C:%.c=build/arm64/%.o)
+	$(call say,LINK)$(ARM64_LINK) -o $@ $^ $(LIBS)
+
+image: build/image/ckv-redis.tar build/image/ckv-valkey.tar ## images to try it with, left there (as root; BASE=debian:trixie-slim)
+
+build/image/ckv-%.tar: $(wildcard image/* module/*.[ch] module/*/*.[ch] module/core/*/*.[ch]) | setup-build setup-image
+	scripts/build_image.sh $*
+
+test-image: image | setup-imagetest ## run them: settings, health, a kill and a restart on the same volume
+	build/image-venv/bin/python -m pytest -c tests/integration/pytest.ini tests/image $(PYTEST_ARGS)
+
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
 	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/bench-*
+	rm -rf build/arm64/module build/arm64/tests build/arm64/ckv.so build/image/*.tar
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
 
@@ -319,4 +380,5 @@ distclean: clean ## remove that too
 	rm -rf build .venv
 
 -include $(ESTIMATE_C:%.c=build/release/%.d) $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
+-include $(MODULE_C:%.c=build/arm64/%.d) $(UNIT_C:%.c=build/arm64/%.d) $(FUZZ_C:%.c=build/arm64/%.d)
 -include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)

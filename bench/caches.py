@@ -10,6 +10,7 @@ Objects and requests are made by build/ckv-bench (its modes fill, age and replay
     a control the same with values of random bytes, which no codec makes smaller"""
 
 import csv
+import functools
 import os
 import statistics
 import time
@@ -25,11 +26,12 @@ STRINGS = {"loadmodule": None}
 CKV = {"ckv.prefixes": "*"}
 MB = 1 << 20
 # As many objects as this lets be, and requests a second.
-OBJECTS, CONTENT_BYTES = 200_000, 128 * MB
+OBJECTS, CONTENT_BYTES = 100_000, 64 * MB
 RATE, RATE_BYTES = 20_000, 50 * MB
 CONNECTIONS = 32
 CONNECTION_BYTES = 40_000  # its buffers, which maxmemory counts
 LESS, MORE = 1 / 3, 2.5  # of what strings take; times that
+CONTROL = 1 / 4  # of the objects: learning takes longest where there is nothing to learn
 
 
 def table(path):
@@ -45,9 +47,9 @@ def table(path):
 class Workload:
     """One cache, and ckv-bench run for it."""
 
-    def __init__(self, options, row, files, values="records"):
+    def __init__(self, options, row, files, values="records", share=1):
         size = float(row["value_bytes"])
-        self.objects = max(int(min(OBJECTS, CONTENT_BYTES / (float(row["key_bytes"]) + size)) * options.scale), 100)
+        self.objects = max(int(min(OBJECTS, CONTENT_BYTES / (float(row["key_bytes"]) + size)) * options.scale * share), 100)
         self.rate = int(min(RATE, RATE_BYTES / size))
         # Of the kind whose records are as long as the values, as far as there is one.
         self.data = min(files, key=lambda data: max(files[data] / size, size / files[data]))
@@ -86,8 +88,8 @@ def at_once(function, *rows):
         return [run.result() for run in [pool.submit(function, *row) for row in rows]]
 
 
-def side_by_side(options, work, seconds):
-    """What the same content takes in strings and in ckv, and what requests cost, by turns."""
+def side_by_side(options, work, seconds, also=lambda *_: {}):
+    """What the same content takes in strings and in ckv, what requests cost, by turns, INFO ckv, and what `also` finds afterwards."""
     with Server(options, **STRINGS) as strings, Server(options, **CKV) as ckv:
         servers, found = (strings, ckv), []
         empty = [memory(server) for server in servers]
@@ -98,18 +100,20 @@ def side_by_side(options, work, seconds):
         for server, none, full, run in zip(servers, empty, filled, replayed):
             found.append({**run, "empty": none["used_memory"], "filled": grown(none, full), "bytes": grown(none, memory(server)),
                           "peak": grown(none, peak(server))})
-        return *found, ckv.info("ckv")
+        return *found, ckv.info("ckv"), also(strings, ckv, found[0])
 
 
-def hit_rates(options, work, strings):
-    """Nothing is timed, so all servers work at the same time."""
-    def limited(config, times):
-        limit = int(strings["empty"] + CONNECTIONS * CONNECTION_BYTES + strings["filled"]["used_memory"] * LESS * times)
-        with Server(options, maxmemory=limit, maxmemory_policy="allkeys-lru", **config) as server:
-            work.fill(server, config is CKV)
-            return work.replay(server, options.seconds)["hit_rate"]
+def hit_rates(work, seconds, strings, ckv, needed):
+    """With maxmemory as a part of what strings need. Nothing is timed, so the servers work at the same time."""
+    def limited(server, times):
+        third = needed["filled"]["used_memory"] * LESS
+        server.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        server.call("CONFIG", "SET", "maxmemory", int(needed["empty"] + CONNECTIONS * CONNECTION_BYTES + third * times))
+        work.fill(server, False)
+        return work.replay(server, seconds)["hit_rate"]
 
-    return dict(zip(("hits_strings", "hits_ckv", "hits_strings_more"), at_once(limited, (STRINGS, 1), (CKV, 1), (STRINGS, MORE))))
+    same = at_once(limited, (strings, 1), (ckv, 1))
+    return dict(zip(("hits_strings", "hits_ckv", "hits_strings_more"), (*same, limited(strings, MORE))))
 
 
 def ratios(strings, ckv):
@@ -127,16 +131,15 @@ def ratios(strings, ckv):
 def measure(options, row, files):
     """One row of the result."""
     name, load = f"cache {row['cluster']}", os.getloadavg()[0]
-    work, noise = Workload(options, row, files), Workload(options, row, files, "random")
-    progress.step(f"{name}: side by side")
-    strings, ckv, info = side_by_side(options, work, options.seconds)
-    progress.step(f"{name}: hit rates")
-    hits = hit_rates(options, work, strings)
+    work, noise = Workload(options, row, files), Workload(options, row, files, "random", CONTROL)
+    progress.step(name)
+    strings, ckv, info, hits = side_by_side(options, work, options.seconds, functools.partial(hit_rates, work, options.seconds))
     progress.step(f"{name}: random bytes")
     control = ratios(*side_by_side(options, noise, options.seconds / 2)[:2])
     return {"cluster": int(row["cluster"]), **ratios(strings, ckv), **hits,
             "random_memory_ratio": control["memory_ratio"], "random_cpu_ratio": control["cpu_ratio"],
             "dictionaries": int(info["ckv_dictionaries"]), "dictionary_bytes": int(info["ckv_dictionary_bytes"]),
+            "never_encoded": int(info.get("ckv_young_never_encoded", 0)),
             "records": int(info["ckv_records"]), "objects": work.objects, "rate": work.rate, "speed": ckv["speed"],
             "data": work.data.name, "strings": strings, "ckv": ckv,
             **{field: float(row[field]) for field in ("key_bytes", "value_bytes", "sets", "working_set_mb", "kilo_requests_per_second")},

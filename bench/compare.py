@@ -12,9 +12,11 @@
     latency     one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
     fans        pages liked together: read, update and write back a JSON object for every pair
     transparent SET and others under ckv.prefixes against a server without the module, memory against CSET
+    moving      strings that move into ckv and out again under 20,000 requests a second
     estimate    what ckv-estimate says of strings, against what they then take, on each data file
     uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
-    report      docs/results.md and its plots from bench/results/<verb>.json, which the other verbs write
+    fleet       how many machines a billion records take, worked out from what others have measured
+    report      docs/results.md, its plots and the fleet of docs/operations.md from bench/results/*.json
 
 A verb prints what it has measured as tables. Those of the demo and of throughput are kept with --json only."""
 
@@ -27,6 +29,7 @@ import subprocess
 import sys
 import time
 
+import fleet
 import report
 from load import Data, progress
 from measure import machine, version
@@ -58,7 +61,7 @@ OPTIONS = {
     "scale": dict(type=float, default=1.0, help="of all numbers of records; 1 is what the result was measured with"),
     "caches": dict(metavar="FILE", help="their statistics (CSV)"),
     "cluster": dict(type=positive, action="append", help="one of them; may be repeated; figures of the others stay"),
-    "seconds": dict(type=float, default=4, help="of requests to each server"),
+    "seconds": dict(type=float, default=2, help="of requests to each server"),
     "memcached-megabytes": dict(type=positive, default=4096),
 }
 SERVER = ["data", "redis-server", "module"]
@@ -109,7 +112,9 @@ VERBS = {
     "uuid": (compared("uuid", "stores", True), STORES, {"records": 200_000}),
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
     "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
+    "moving": (of("moving"), ["records", *SERVER, "rounds"], {"records": 1_000_000, "rounds": 3}),
     "estimate": (of("estimate"), ["records", *SERVER], {"records": 200_000}),
+    "fleet": (None, [], {}),
     "report": (None, [], {}),
 }
 NEED_DATA = {"estimate", "layout", "cache", "uuid"}
@@ -130,9 +135,13 @@ def measure_parts(options, run, path, known):
 def perform(options):
     verb = options.verb
     run = VERBS[verb][0]
+    if verb == "fleet":
+        return report.show(fleet.fleet())
     if verb == "report":
         importlib.import_module("plots").draw()
-        return report.rewrite(report.PAGE, report.generated)
+        report.rewrite(report.README, report.sentence)
+        report.rewrite(report.PAGE, report.generated)
+        return report.rewrite(fleet.PAGE, fleet.generated)
     path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))
     if verb in NEED_DATA and not options.data:
         raise Failed("no data: --data FILE")

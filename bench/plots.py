@@ -55,6 +55,16 @@ def published_caches(rows):
          [([0, 1], [0, 1])])
 
 
+def course(name, points, unit):
+    """A line over the seconds."""
+    figure, axes = plt.subplots(figsize=(10, 3.5))
+    axes.plot(list(points), list(points.values()))
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("seconds")
+    axes.grid(True, alpha=0.3)
+    save(name, figure, axes, unit, legend=False)
+
+
 def save(name, figure, axes, unit, legend):
     axes.set_ylabel(unit)
     if legend:
@@ -79,6 +89,8 @@ def draw():
          "objects stored per second")
     bars("uuid", [f"{r['store']} {r['bucket'] or ''}" for r in rows["uuid"]],
          {what: [r["bytes"][what] / 1000 for r in rows["uuid"]] for what in ("used_memory", "rss")}, "GB per million records")
+    if report.measured("moving"):
+        course("moving", {float(s): m / 2**20 for s, m in report.result("moving")["memory"].items()}, "used_memory, MB")
     bars("fans", [f"{r['store']} {r['transport']}" for r in rows["fans"]],
          {"seconds": [r["seconds"] for r in rows["fans"]]}, "seconds")
     codec = report.result("codec")
@@ -86,5 +98,6 @@ def draw():
          {what: [100 * r[of]["bytes"] / r["raw"] if of in r else None for r in codec]
           for what, of in (("zstd with a dictionary, one record", "zstd"), ("the same, pages of 8 KB", "zstd_pages"),
                            ("ckv: the best of phrases and zstd", "best"))}, "% of the raw record")
+    published_caches(report.result("caches"))
     curves("scale", {f"ckv, {name}": {row["records"]: row["ckv"]["used_memory"] for row in rows}
                      for name, rows in report.result("scale")["density"].items()}, "records", "bytes of used_memory per record")

@@ -8,11 +8,13 @@ import random
 import struct
 import tempfile
 
+import glide_client
 import measure
 from load import DEPTH, Data, bench, progress
 from server import Memcached, Server
 
-CACHE_STORES = ["strings", "strings-zlib", "strings-zstd", "hashes", "memcached", "ckv"]
+CACHE_STORES = ["strings", "strings-zlib", "strings-zstd", "valkey-glide", "hashes", "memcached", "ckv"]
+TTL = 86400
 BUCKETS = [3, 4, 5, 6, 7]
 CLIENTS = [1, 8, 16, 32]
 # Hashes keep buckets of a thousand fields compact, as Instagram had them.
@@ -29,6 +31,13 @@ def in_redis(options, name, store, data, load_args=(), keys=()):
                             lambda server: bench(server, store, data, options.records, *READ, *keys)["seconds"])
 
 
+def by_glide(options, name, data):
+    with Server(options) as server:
+        return measure.life(name, server, options.records, False,
+                            lambda server: glide_client.fill(server, data, options.records, TTL),
+                            lambda server: glide_client.read(server, data, options.records))
+
+
 def in_memcached(options, name, data, load_args):
     progress.step(name)
     with Memcached(options) as server:
@@ -40,16 +49,21 @@ def in_memcached(options, name, data, load_args):
                 "read_per_second": read["per_second"]}
 
 
+def cached(options, data, store):
+    args, name = [] if store == "hashes" else ["--ttl", TTL], f"{data.name}: {store}"
+    if store == "memcached":
+        return in_memcached(options, name, data, args)
+    if store == "valkey-glide":
+        return by_glide(options, name, data)
+    return in_redis(options, name, store, data, args)
+
+
 def cache(options):
-    rows = []
-    for data in map(Data, options.data):
-        for store in CACHE_STORES:
-            args = [] if store == "hashes" else ["--ttl", 86400]
-            name = f"{data.name}: {store}"
-            result = (in_memcached(options, name, data, args) if store == "memcached"
-                      else in_redis(options, name, store, data, args))
-            rows.append({"data": os.path.splitext(data.name)[0], "store": store, **result})
-    return rows
+    stores = [store for store in CACHE_STORES if store != "valkey-glide" or glide_client.INSTALLED]
+    if len(stores) < len(CACHE_STORES):
+        progress.step("valkey-glide is left out, as it is not installed: make setup-glide")
+    return [{"data": os.path.splitext(data.name)[0], "store": store, **cached(options, data, store)}
+            for data in map(Data, options.data) for store in stores]
 
 
 def uuid(options):

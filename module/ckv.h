@@ -27,7 +27,7 @@
 #define CKV_ASKING_PREFIX "ckv+"
 
 typedef struct ckv_config {
-    long long maps, dictionary_size, compression_level, train_after, maxmemory;
+    long long maps, dictionary_size, compression_level, train_after, maxmemory, move_cpu;
     long long young_memory, encode_threads;
 } ckv_config;
 

@@ -91,6 +91,7 @@ int config_register(RedisModuleCtx *ctx) {
          REDISMODULE_CONFIG_DEFAULT, set_young},
         {"maxmemory", &ckv.config.maxmemory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
          set_number},
+        {"move-cpu", &ckv.config.move_cpu, 2, 1, 100, REDISMODULE_CONFIG_DEFAULT, set_number},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (RedisModule_RegisterNumericConfig(ctx, settings[i].name, settings[i].standard,

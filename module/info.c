@@ -1,6 +1,7 @@
 /* info.c: the figures of INFO ckv and CKV STATS. See info.h. */
 #include "info.h"
 
+#include "background/mover.h"
 #include "background/reencode.h"
 #include "keyspace/maps.h"
 #include "keyspace/prefixes.h"
@@ -20,6 +21,10 @@ typedef struct figure {
 
 static double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
+}
+
+static double percent(const mover_progress *p) {
+    return 100 * ratio((double)p->looked_at, (double)p->keys);
 }
 
 static int gather(figure *f) {
@@ -84,6 +89,14 @@ static int gather(figure *f) {
     TEXT("prefixes_leaving", prefixes_text(PREFIX_LEAVING));
     COUNT("moved_in", ckv.stats.moved_in);
     COUNT("moved_out", ckv.stats.moved_out);
+    mover_progress in = mover_progress_of(MOVER_IN), out = mover_progress_of(MOVER_OUT);
+    TEXT("moving_in", in.state);
+    FRACTION("moving_in_percent", percent(&in));
+    TEXT("moving_out", out.state);
+    FRACTION("moving_out_percent", percent(&out));
+    FRACTION("moving_seconds_left", in.seconds_left + out.seconds_left);
+    COUNT("moving_left", in.left);
+    COUNT("moving_saved_bytes", in.saved_bytes);
 #undef TEXT
 #undef COUNT
 #undef FRACTION

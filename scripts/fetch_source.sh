@@ -9,6 +9,7 @@
 #
 #   DEBIAN_MIRROR=http://...   another mirror
 #   UPSTREAM=yes               without Debian's patches, which take libraries from Debian
+#   ONLY_VERSION=yes           prints the version that the suite has, and downloads nothing
 #   APT_DIR=<dir>              where apt's lists are kept, instead of <dest>/apt
 set -eu
 
@@ -65,6 +66,10 @@ version=$(own_apt apt-cache showsrc "$package" 2>/dev/null |
 
 # 5:8.0.2-3+deb13u2 -> 8.0.2, 8.1.1+dfsg1-3 -> 8.1.1
 upstream=$(echo "$version" | sed -e 's/^[0-9]*://' -e 's/-[^-]*$//' -e 's/[+~].*//')
+if [ -n "${ONLY_VERSION:-}" ]; then
+    echo "$upstream"
+    exit 0
+fi
 folder=$dest/$package-$upstream
 if [ ! -e "$folder/.unpacked" ]; then
     download=$apt/download

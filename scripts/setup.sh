@@ -2,10 +2,11 @@
 # Brings the machine to where the other targets work: compiler, libraries, redis-server, the Redis
 # module header, a Python environment. Installs only what is missing; quick when nothing is.
 #
-#   scripts/setup.sh [build|server|python3|python|clients|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
+#   scripts/setup.sh [build|estimate|server|python3|python|tcl|fuzz|lint|coverage|deb|bench|all]...     (default: all)
+#   scripts/setup.sh clients|glide|arm64|image|imagetest     not in all
 #
 # python3 is the interpreter alone, python the environment of the tests in .venv,
-# clients that of `make test-clients` in build/clients-venv (not in all).
+# clients, glide and imagetest those of `make test-clients`, `make bench` and `make test-image` below build.
 #
 # On Debian and Ubuntu packages come from apt; elsewhere it says what to install and stops.
 set -eu
@@ -120,6 +121,8 @@ check_clients() {
     have tar || need tar "tar"
 }
 
+check_glide() { check_python; }
+
 check_python3() { have "$PYTHON" || need python3 "Python 3.9 or newer"; }
 
 check_tcl() { have tclsh8.6 || have tclsh8.7 || need tcl "Tcl 8.6 (tclsh8.6)"; }
@@ -154,6 +157,20 @@ check_bench() {
     have memcached || need memcached "memcached"
 }
 
+check_arm64() {
+    have aarch64-linux-gnu-gcc || need gcc-aarch64-linux-gnu "a cross compiler for aarch64-linux-gnu"
+    [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || need libc6-dev-arm64-cross "-"
+    have qemu-aarch64 || need qemu-user "qemu-aarch64 (user mode)"
+    have mmdebstrap || need mmdebstrap "mmdebstrap"
+}
+
+check_image() {
+    have buildah || need buildah "buildah"
+    have mmdebstrap || need mmdebstrap "mmdebstrap"
+}
+
+check_imagetest() { check_python; }
+
 # have_venv [<folder> <requirements>]
 have_venv() { cmp -s "${2-requirements.txt}" "${1-.venv}/.requirements" && "${1-.venv}/bin/python" -c '' 2>/dev/null; }
 
@@ -164,7 +181,11 @@ finish_build() {
 
 finish_python() { make_venv .venv requirements.txt; }
 
+finish_glide() { make_venv build/glide-venv bench/requirements.txt; }
+
 finish_clients() { make_venv build/clients-venv tests/clients/requirements.txt; }
+
+finish_imagetest() { make_venv build/image-venv tests/image/requirements.txt; }
 
 make_venv() {
     have_venv "$1" "$2" && return 0
@@ -196,7 +217,8 @@ parts=
 for part in "$@"; do
     case $part in
         all) parts="$parts build estimate server python tcl fuzz lint coverage deb bench" ;;
-        build | estimate | server | python | clients | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
+        build | estimate | server | python | python3 | tcl | fuzz | lint | coverage | deb | bench) parts="$parts $part" ;;
+        clients | glide | arm64 | image | imagetest) parts="$parts $part" ;;
         *)
             echo "setup: unknown part '$part'" >&2
             exit 1
@@ -215,6 +237,6 @@ for part in $parts; do "check_$part"; done
 install_missing
 for part in $parts; do
     case $part in
-        build | python | clients | fuzz) "finish_$part" ;;
+        build | python | clients | glide | imagetest | fuzz) "finish_$part" ;;
     esac
 done

@@ -151,16 +151,16 @@ Plan cache_plan(const Cache *c, uint64_t objects, double rate) {
     Plan p = {.fresh = 1 / c->requests_per_object};
     p.gets = fmax(0, 1 - c->sets - c->increments - c->deletes - c->adds);
     p.missing = p.gets * c->misses;
-    double stored = c->sets + c->increments + c->adds + CACHE_ROUNDED,
-           absent = fmax(p.missing, p.fresh);
-    p.existing = p.missing > stored ? stored / p.missing : 1;
+    double refilled = fmin(p.missing, c->sets + c->increments + c->adds + CACHE_ROUNDED);
+    p.existing = p.gets > 0 ? 1 - (p.missing - refilled) / p.gets : 1;
     p.written_first = fmax(0, 1 - p.missing / p.fresh);
-    p.overwrites = fmax(0, c->sets - p.missing * p.existing - p.fresh * p.written_first);
+    p.overwrites = fmax(0, c->sets - refilled - p.fresh * p.written_first);
     p.counters = c->increments > 0 ? c->increments / (c->increments + c->sets) : 0;
-    double alive_ms = (double)objects / (absent * p.existing * rate) * 1e3;
+    double created = fmax(refilled, p.fresh * p.existing);
+    double alive_ms = (double)objects / (created * rate) * 1e3;
     p.speed = c->ttl_count ? mean_ttl(c) / alive_ms : 0;
     uint64_t all = (uint64_t)((double)objects / p.existing);
-    p.once = (uint64_t)((double)all * p.fresh * c->one_hit / absent);
+    p.once = (uint64_t)((double)all * p.fresh * c->one_hit * p.existing / created);
     p.ranks = all > p.once ? all - p.once : 1;
     return p;
 }

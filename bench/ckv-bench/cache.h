@@ -40,7 +40,7 @@ typedef struct {
     double overwrites;    /* share of the requests that set an object which is no fresh one */
     double gets;
     double missing;  /* share of the gets times gets: the misses among all requests */
-    double existing; /* share of the objects that can be set at all: the others are always missed */
+    double existing; /* share of the objects, and of the gets, that are not always missed */
     double counters; /* share of the objects that are numbers */
     double speed;    /* how many times faster time passes than in the statistics */
     uint64_t ranks;  /* objects that are asked for by Zipf's law */

@@ -20,6 +20,7 @@ typedef struct {
     const Options *options;
     Picker picker;
     uint64_t next, end; /* operations of this thread, numbered over all threads */
+    uint64_t due;       /* the time of the next one, where there is a rate */
     Client *clients;
     size_t client_count;
     Histogram latency;
@@ -44,6 +45,20 @@ static uint64_t pick(Worker *w, uint64_t operation) {
     return operation % (uint64_t)o->records;
 }
 
+/* Waits until a pipeline is due, and returns when its time begins: what is late waits for the
+ * store, unless it is late because this thread was. */
+static uint64_t wait_until_due(Worker *w, size_t count) {
+    const Options *o = w->options;
+    uint64_t now = now_ns(), due = w->due;
+    if (!o->rate) return now;
+    w->due += count * 1000000000u * (uint64_t)o->threads / (uint64_t)o->rate;
+    if (now >= due) return due;
+    struct timespec at = {.tv_sec = (time_t)(due / 1000000000u),
+                          .tv_nsec = (long)(due % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+    return now_ns();
+}
+
 static void start_pipeline(Worker *w, Client *c) {
     const Options *o = w->options;
     uint64_t left = w->end - w->next;
@@ -52,7 +67,7 @@ static void start_pipeline(Worker *w, Client *c) {
     c->writes =
         o->mode == MODE_LOAD || (o->mode == MODE_MIXED && w->next / (uint64_t)o->pipeline % 2 == 0);
     for (size_t i = 0; i < c->count; i++) c->numbers[i] = pick(w, w->next++);
-    c->began = now_ns();
+    c->began = wait_until_due(w, c->count);
     o->kind->send(c->connection, c->writes, c->numbers, c->count);
 }
 
@@ -66,6 +81,7 @@ static void finish_pipeline(Worker *w, Client *c) {
 static void *work(void *argument) {
     Worker *w = argument;
     size_t under_way;
+    w->due = now_ns();
     do {
         under_way = 0;
         for (size_t i = 0; i < w->client_count; i++) {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Different uses of one object's number. */
-enum { SALT_EXISTS = 0x65786973, SALT_COUNTER = 0x636f756e, SALT_VALUE = 0x76616c75 };
+enum { SALT_COUNTER = 0x636f756e, SALT_VALUE = 0x76616c75 };
 
 static uint64_t draw(uint64_t object, uint64_t salt) {
     return mix(mix(object ^ salt << 32));
@@ -128,7 +128,10 @@ void objects_free(Objects *o) {
 }
 
 int object_exists(const Objects *o, uint64_t object) {
-    return fraction(draw(object, SALT_EXISTS)) < o->plan->existing;
+    /* Multiples of the golden section, so that it is true of that share of the few popular ones
+     * too. */
+    double n = (double)object * 0.6180339887498949;
+    return n - floor(n) < o->plan->existing;
 }
 
 int object_is_counter(const Objects *o, uint64_t object) {

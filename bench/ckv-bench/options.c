@@ -135,7 +135,8 @@ static const Option known[] = {
     {"adds", REAL(adds), "likewise; the others are gets", 0, 1},
     {"ttls", set_ttls, 0, "TIMES", "with their shares: '1d:0.65, 90s:0.35'; '': nothing expires", 0,
      0},
-    {"rate", NUMBER(rate), "requests a second (default 20000)", 1, 10000000},
+    {"rate", NUMBER(rate), "requests a second (default: of a cache 20000, else as fast as they go)",
+     1, 10000000},
     {"turns", NUMBER(turns), "take turns of 0.25 s with other such runs: so many", 1, 100},
     {"turn", NUMBER(turn), "the which of them this is, from 0", 0, 99},
     {"pid", NUMBER(pid), "of the server: the report tells the time of its main thread", 1,
@@ -205,7 +206,6 @@ void options_parse(Options *o, int argc, char **argv) {
                                      .pipeline = 1,
                                      .first = 100000000,
                                      .digits = 1,
-                                     .rate = 20000,
                                      .turns = 1};
     *o = defaults;
     read_arguments(o, argc, argv);
@@ -215,6 +215,7 @@ void options_parse(Options *o, int argc, char **argv) {
         if (o->row) cache_read_row(&cache, o->caches, o->row);
         *o = defaults;
         o->cache = cache;
+        o->rate = 20000;
         read_arguments(o, argc, argv);
     }
     finish(o);

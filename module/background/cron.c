@@ -3,6 +3,7 @@
 
 #include "background/active_expiry.h"
 #include "background/evict.h"
+#include "background/mover.h"
 #include "background/old_codecs.h"
 #include "background/rates.h"
 #include "background/reencode.h"
@@ -14,6 +15,7 @@
 #include "server/clock.h"
 #include "server/feed.h"
 #include "server/settings.h"
+#include "server/timer.h"
 
 /* All that is done between two commands. No step begins after that, and none takes as long again.
  */
@@ -21,28 +23,6 @@
 #define IDLE_MS    100 /* between slices: with nothing to do, */
 #define BUSY_MS    10  /* with something to do, */
 #define HURRIED_MS 1   /* with a client waiting for it, or memory full */
-#define LATE_US    200000
-
-static void tick(RedisModuleCtx *ctx, void *unused);
-
-static struct {
-    RedisModuleTimerID id;
-    uint64_t due_us; /* by the clock for measuring */
-} timer;
-
-static void schedule(RedisModuleCtx *ctx, int wait_ms) {
-    timer.due_us = clock_monotonic_us() + (uint64_t)wait_ms * 1000;
-    timer.id = RedisModule_CreateTimer(ctx, wait_ms, tick, NULL);
-}
-
-/* The server's timers go by the wall clock: set back by an hour, it would keep ours for that long.
- */
-static void on_server_cron(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)e, (void)sub, (void)data;
-    if (clock_monotonic_us() < timer.due_us + LATE_US) return;
-    RedisModule_StopTimer(ctx, timer.id, NULL);
-    schedule(ctx, HURRIED_MS);
-}
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
@@ -99,6 +79,8 @@ static int expire_wait_ms(void) {
     return (SLICE_US / 1000 * (100 - percent) + percent / 2) / percent;
 }
 
+static timer slices;
+
 static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     uint64_t began_us = clock_thread_us();
@@ -115,7 +97,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
         reencode_running() || train_running() || evict_near() || settle_running() || held_any();
     bool hurried = reencode_awaited() || full || settle_much();
     int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
-    schedule(ctx, hurried ? HURRIED_MS : wait_ms);
+    timer_set(ctx, &slices, hurried ? HURRIED_MS : wait_ms);
     uint64_t took_us = clock_thread_us() - began_us;
     if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
 }
@@ -124,6 +106,7 @@ void cron_start(RedisModuleCtx *ctx) {
     reencode_init();
     train_start();
     active_expiry_start();
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_CronLoop, on_server_cron);
-    schedule(ctx, IDLE_MS);
+    mover_start(ctx);
+    timer_register(ctx, &slices, tick);
+    timer_set(ctx, &slices, IDLE_MS);
 }

@@ -241,8 +241,8 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-        if (began_us == 0) began_us = clock_monotonic_us();
-        bool late = clock_monotonic_us() - began_us > COMMAND_US;
+        if (began_us == 0) began_us = clock_thread_us();
+        bool late = clock_thread_us() - began_us > COMMAND_US;
         /* Room is also made by encoding what is young. */
         bool vain = late || (!call_evict() && needed_at_once() > 0);
         if (vain && may_evict(ckv.ctx)) return maxmemory_hold();
@@ -291,10 +291,22 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (maxmemory_excess(FREE_SLOWLY, 0) > 0 && may_evict(ctx)) maxmemory_hold();
 }
 
+/* Valkey 9 runs scripts in a module, which has no key open meanwhile. */
+static bool may_have_keys_open(RedisModuleCallReply *module) {
+    size_t len = 0;
+    RedisModuleCallReply *value = RedisModule_CallReplyArrayElement(module, 1);
+    const char *name = value ? RedisModule_CallReplyStringPtr(value, &len) : NULL;
+    return !name || ((len != strlen(CKV_NAME) || memcmp(name, CKV_NAME, len)) &&
+                     (len != strlen("lua") || memcmp(name, "lua", len)));
+}
+
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
 void evict_modules_changed(RedisModuleCtx *ctx) {
     RedisModuleCallReply *list = RedisModule_Call(ctx, "MODULE", "c", "LIST");
-    evict.others_by_timer_only = !list || RedisModule_CallReplyLength(list) > 1;
+    evict.others_by_timer_only = !list;
+    for (size_t i = 0; list && i < RedisModule_CallReplyLength(list); i++)
+        evict.others_by_timer_only |=
+            may_have_keys_open(RedisModule_CallReplyArrayElement(list, i));
     if (list) RedisModule_FreeCallReply(list);
 }
 

@@ -2,6 +2,7 @@
 #include "background/evict_other_keys.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/removals.h"
 #include "server/settings.h"
 
@@ -77,11 +78,7 @@ static RedisModuleString *draw(RedisModuleCtx *ctx, const map_eviction *how) {
 }
 
 static size_t memory_usage(RedisModuleCtx *ctx, RedisModuleString *name) {
-    size_t bytes = 0;
-    RedisModuleCallReply *reply = RedisModule_Call(ctx, "MEMORY", "cs", "USAGE", name);
-    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
-        bytes = (size_t)RedisModule_CallReplyInteger(reply);
-    if (reply) RedisModule_FreeCallReply(reply);
+    size_t bytes = native_memory_usage(ctx, name);
     average += AVERAGE_WEIGHT * ((double)bytes - average);
     return bytes;
 }

@@ -4,7 +4,7 @@
 #include "background/settle.h"
 #include "background/train.h"
 #include "keyspace/maps.h"
-#include "keyspace/prefixes.h"
+#include "keyspace/maxmemory.h"
 #include "server/clock.h"
 
 #define EMPTY_MS 1000 /* that a store must be empty */
@@ -13,14 +13,15 @@
 static void clear_empty_store(void) {
     static int64_t empty_ms;
     static bool used;
+    static uint64_t written; /* by the last time; a store may be filled and flushed in between */
     if (maps_any() || train_running() || settle_running()) {
         used = true;
         empty_ms = 0;
     } else if (!empty_ms) {
         empty_ms = clock_now_ms();
-    } else if (used && clock_now_ms() - empty_ms >= EMPTY_MS) {
+    } else if ((used || written != maxmemory_written()) && clock_now_ms() - empty_ms >= EMPTY_MS) {
         map_shared_clear(&ckv.shared);
-        prefixes_forget_leaving();
+        written = maxmemory_written();
         used = false;
     }
 }

@@ -3,6 +3,7 @@
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/replicate.h"
 #include "server/reply.h"
 #include "server/clock.h"
@@ -126,6 +127,10 @@ static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int6
     return true;
 }
 
+static void tell_left(RedisModuleCtx *ctx, const keys *k) {
+    for (int i = 0; i < k->count; i++) native_tell_left(ctx, k->argv[i * k->step]);
+}
+
 /* The keys and values of CMSET and CMSETNX. False: wrong number of arguments, and that is the
  * reply. */
 static bool read_pairs(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, keys *k) {
@@ -141,6 +146,7 @@ int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         !put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER))
         return REDISMODULE_OK;
     replicate_command(ctx, "CMSET", k.argv, (size_t)k.count * 2, 2);
+    tell_left(ctx, &k);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -150,6 +156,7 @@ int cmd_cmsetnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!all_there(ctx, &k, false)) return RedisModule_ReplyWithLongLong(ctx, 0);
     if (!put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER)) return REDISMODULE_OK;
     replicate_command(ctx, "CMSET", k.argv, (size_t)k.count * 2, 2);
+    tell_left(ctx, &k);
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }
 
@@ -225,5 +232,6 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
     if (!put_all(ctx, &k, expiry, at_ms)) return REDISMODULE_OK;
     replicate_many(ctx, &k, expiry, at_ms);
+    tell_left(ctx, &k);
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }

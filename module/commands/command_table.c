@@ -134,7 +134,7 @@ const command_entry command_table[] = {
      "Evicts records until memory is below the limits.",
      "O(N) where N is the number of records evicted", ALL_SHARDS " response_policy:agg_sum"},
     {"ckv", cmd_ckv, "readonly", "admin dangerous", KEYS_NONE, 0,
-     "<subcommand: STATS | TRAIN | OPTIMIZE | HELP>",
-     "Shows figures, trains dictionaries, optimizes pages.", PER_MAP, NULL},
+     "<subcommand: STATS | TRAIN | OPTIMIZE | MOVE | MOVING | HELP> [way: IN | OUT] [prefix]",
+     "Shows figures, trains dictionaries, optimizes pages, moves strings.", PER_MAP, NULL},
     {.name = NULL},
 };

@@ -1,11 +1,9 @@
 /* glob.c: patterns of keys. See glob.h. */
 #include "commands/glob.h"
 
-#include "redismodule.h"
-
-/* A pattern with more stars that take something matches nothing, from Redis 7.2 on. */
+/* A pattern with more stars that take something matches nothing: from Redis 7.2 on, and in what
+ * Debian made of 7.0 since. */
 #define STARS_MAX 1000
-#define REDIS_7_2 0x00070200
 
 typedef struct span {
     const unsigned char *at, *end;
@@ -48,10 +46,6 @@ static bool match_one(span *p, unsigned char c) {
     return first == c;
 }
 
-static bool stars_are_limited(void) {
-    return RedisModule_GetServerVersion() >= REDIS_7_2;
-}
-
 /* When something behind a star does not match, the last star takes one character more: what an
  * earlier star took need not be tried again. */
 bool glob_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len) {
@@ -62,7 +56,7 @@ bool glob_match(const char *pattern, size_t pattern_len, const char *text, size_
     while (t.at < t.end) {
         if (p.at < p.end && *p.at == '*') {
             while (p.at < p.end && *p.at == '*') p.at++;
-            if (p.at < p.end && ++stars > STARS_MAX && stars_are_limited()) return false;
+            if (p.at < p.end && ++stars > STARS_MAX) return false;
             behind_star = p;
             taken = t;
         } else if (p.at < p.end && match_one(&p, *t.at)) {

@@ -9,6 +9,7 @@ static struct {
     bool with_records; /* the file that the AOF begins with, or may */
     bool rewriting_plain;
     bool file_had_records; /* the one that was loaded last */
+    bool told_own;         /* in our own words, some time */
 } aof;
 
 void aof_form_loading(void) {
@@ -23,8 +24,16 @@ bool aof_form_file_had_records(void) {
     return aof.file_had_records;
 }
 
-void aof_form_records_loaded(void) {
+void aof_form_has_records(void) {
     aof.with_records = true;
+}
+
+void aof_form_note_own(void) {
+    aof.told_own = true;
+}
+
+void aof_form_prefixes_changed(void) {
+    if (aof.told_own && maps_any()) aof.with_records = true;
 }
 
 static bool has_preamble(RedisModuleCtx *ctx) {

@@ -23,10 +23,17 @@
 /* A child has been born, or is gone. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born);
 
-/* A file is about to be loaded; a map has come with it; it is loaded, and there are records. */
+/* A file is about to be loaded; a map has come with it. */
 void aof_form_loading(void);
 void aof_form_map_loaded(void);
-void aof_form_records_loaded(void);
+
+/* The file is loaded, and there are records. */
+void aof_form_has_records(void);
+
+/* Something is told in our own words; prefixes have changed, so that what was told so before may be
+ * a record of a prefix now. */
+void aof_form_note_own(void);
+void aof_form_prefixes_changed(void);
 
 /* Whether the file that is being loaded, or was last, has brought records. */
 bool aof_form_file_had_records(void);

@@ -22,20 +22,27 @@ static struct {
     size_t count, room;
 } all;
 
-static RedisModuleDict *functions; /* by the name of the command */
+static struct {
+    struct {
+        char *name;
+        RedisModuleCmdFunc function;
+    } * list;
+    size_t count;
+} commands;
 
 void held_know(const char *name, RedisModuleCmdFunc function) {
-    if (!functions) functions = RedisModule_CreateDict(NULL);
-    RedisModuleCmdFunc *kept = RedisModule_Alloc(sizeof *kept);
-    *kept = function;
-    RedisModule_DictSetC(functions, (void *)name, strlen(name), kept);
+    size_t i = commands.count++, len = strlen(name) + 1;
+    commands.list = RedisModule_Realloc(commands.list, commands.count * sizeof *commands.list);
+    commands.list[i].name = RedisModule_Alloc(len);
+    memcpy(commands.list[i].name, name, len);
+    commands.list[i].function = function;
 }
 
 static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
     const char *name = RedisModule_GetCurrentCommandName(ctx);
-    RedisModuleCmdFunc *kept =
-        name ? RedisModule_DictGetC(functions, (void *)name, strlen(name), NULL) : NULL;
-    return kept ? *kept : NULL;
+    for (size_t i = 0; name && i < commands.count; i++)
+        if (!strcmp(name, commands.list[i].name)) return commands.list[i].function;
+    return NULL;
 }
 
 /* Nothing may be written during CLIENT PAUSE and before slots or a primary's role change hands, and

@@ -4,6 +4,7 @@
 #include "keyspace/due.h"
 #include "keyspace/held.h"
 #include "keyspace/map_home.h"
+#include "keyspace/migration.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
@@ -24,14 +25,15 @@ static void expire_if_due(record *r) {
 }
 
 /* Whether a key without a record is the server's own. */
-static bool is_native(RedisModuleCtx *ctx, RedisModuleString *name) {
-    switch (prefixes_any() ? prefixes_match_name(name) : PREFIX_NONE) {
+static bool is_native(const record *r) {
+    switch (prefixes_any() ? prefixes_match_name(r->name) : PREFIX_NONE) {
     case PREFIX_NONE:
-        return native_sent(ctx); /* it was queued while the prefix was still set */
+        return native_sent(r->ctx); /* it was queued while the prefix was still set */
     case PREFIX_LEAVING:
         return true;
     case PREFIX_SERVING:
-        return queued_holds(name) || native_exists(ctx, name);
+        return queued_holds(r->name) || native_exists(r->ctx, r->name) ||
+               migration_awaits_map(r->db, r->place);
     }
     return false;
 }
@@ -42,7 +44,7 @@ static lookup_answer find_map(record *r) {
     if (r->in) return LOOKUP_DONE;
     map_home_holds holds = map_home_look(r->ctx, r->db, r->place, &r->in);
     if (holds == HOME_MAP) return LOOKUP_DONE;
-    if (is_native(r->ctx, r->name)) return LOOKUP_NATIVE;
+    if (is_native(r)) return LOOKUP_NATIVE;
     if (holds == HOME_OTHER) return LOOKUP_WRONG_TYPE;
     return tryagain_ask(r->ctx, r->db, r->place) == TRYAGAIN_YES ? LOOKUP_TRY_AGAIN : LOOKUP_DONE;
 }
@@ -106,7 +108,7 @@ lookup_answer lookup_begun(record *r) {
     if (!begun || r->secret != r->in->m->secret[0]) record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
     if (r->there) expire_if_due(r);
-    return !r->there && is_native(r->ctx, r->name) ? LOOKUP_NATIVE : LOOKUP_DONE;
+    return !r->there && is_native(r) ? LOOKUP_NATIVE : LOOKUP_DONE;
 }
 
 lookup_answer lookup_begun_of_many(record *r, bool sent_native) {

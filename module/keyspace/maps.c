@@ -89,8 +89,12 @@ void maps_hide_none(void) {
     for (uint32_t place = 0; hidden && place < ckv.places; place++) maps_hide(place, false);
 }
 
+bool maps_hidden(uint32_t place) {
+    return hidden && hidden[place];
+}
+
 bool maps_served(const keyed_map *s) {
-    return s->place != PLACES_NONE && !(hidden && hidden[s->place]);
+    return s->place != PLACES_NONE && !maps_hidden(s->place);
 }
 
 keyed_map *maps_served_at(int db, uint32_t place) {

@@ -65,6 +65,7 @@ map *maps_of_owner(uint64_t owner);
  * taken them over. */
 void maps_hide(uint32_t place, bool hidden);
 void maps_hide_none(void);
+bool maps_hidden(uint32_t place);
 /* Whether the records of a listed map are served here: it is neither inert nor hidden. What has not
  * been asked for by key (lists, counts, expiry) leaves out the others. */
 bool maps_served(const keyed_map *s);

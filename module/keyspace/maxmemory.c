@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "server/child.h"
+#include "server/machine.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,6 +13,10 @@
 /* What is kept free is a share of the limit and room for a command, at most so many bytes. */
 #define FREE_MOST   (64.0 * (1 << 20))
 #define FREE_ALWAYS (1.0 * (1 << 10))
+
+/* The same for strings that move out: twice what evictions keep free, so much at least. */
+#define FREE_SHARE       0.01
+#define FREE_FOR_STRINGS (1.0 * (1 << 20))
 
 #define LEARNED_SHARE(n) ((n) / 2)
 
@@ -63,6 +68,13 @@ double maxmemory_excess(double free_share, size_t reserved) {
     double server = (double)settings.wanted_limit, own = maxmemory_own_excess(free_share, reserved);
     if (server == 0) return own;
     return fmax(own, excess_of(server_used(), server, free_share, reserved));
+}
+
+int64_t maxmemory_room(void) {
+    double limit = (double)settings.wanted_limit;
+    if (limit == 0) return machine_spare_bytes();
+    double kept_free = fmax(2 * fmin(FREE_SHARE * limit, FREE_MOST), FREE_FOR_STRINGS);
+    return (int64_t)(limit - kept_free - server_used());
 }
 
 /* ---- a limit that is lowered ----------------------------------------------------------------- */

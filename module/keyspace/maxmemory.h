@@ -34,6 +34,10 @@ double maxmemory_own_excess(double free_share, size_t reserved);
 /* The same of the server's limit as it is now. */
 double maxmemory_server_excess(double free_share, size_t reserved);
 
+/* Bytes that strings may still take before anything would have to go for them. Where the server has
+ * no limit, the machine's memory is. */
+int64_t maxmemory_room(void);
+
 /* When the user lowers the server's limit, the server would at once evict what is too much, map by
  * map, or we would at once evict all of it, record by record. So the setting is held a little above
  * what is used, and goes down to where it is wanted as room is made, or at once if none is. */

@@ -110,6 +110,10 @@ static bool is_redis_with_it(void) {
                REDISMODULE_OK;
 }
 
+bool migration_awaits_map(int db, uint32_t place) {
+    return maps_hidden(place) && !maps_at(db, place) && is_redis_with_it();
+}
+
 static int listen(RedisModuleCtx *ctx, uint64_t event, RedisModuleEventCallback told) {
     return RedisModule_SubscribeToServerEvent(ctx, (RedisModuleEvent){event, 1}, told);
 }

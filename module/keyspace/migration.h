@@ -22,11 +22,18 @@
 
 #include "redismodule.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* The option that a module must set for Valkey to migrate slots so; 0 if the server asks for none.
  */
 int migration_option(void);
 
 /* Listens to the server, if it can migrate slots so. */
 int migration_start(RedisModuleCtx *ctx);
+
+/* Whether a map is to come whole (Redis) to a place that has none yet: native strings of the slot,
+ * which come as SET, must not become records before, or the map would find another in its place. */
+bool migration_awaits_map(int db, uint32_t place);
 
 #endif

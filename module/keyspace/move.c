@@ -1,10 +1,17 @@
 /* move.c: a string moves between ckv and the server's own keys. See move.h. */
 #include "keyspace/move.h"
 
+#include "keyspace/due.h"
 #include "keyspace/map_home.h"
+#include "keyspace/maxmemory.h"
+#include "keyspace/migration.h"
 #include "keyspace/places.h"
+#include "keyspace/string_bytes.h"
+#include "keyspace/tryagain.h"
 #include "server/clock.h"
 #include "server/quiet.h"
+
+#include <string.h>
 
 /* A record as the map sees it. */
 typedef struct found {
@@ -52,48 +59,142 @@ void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (find_name(ctx, name, &f)) drop(ctx, &f);
 }
 
-bool move_out(RedisModuleCtx *ctx, RedisModuleString *name) {
-    found f;
-    size_t len;
-    if (!find_name(ctx, name, &f)) return false;
-    const uint8_t *value = map_value(f.in->m, &f.pos, &len);
-    if (!value) return false;
-    RedisModuleString *copy = RedisModule_CreateString(NULL, (const char *)value, len);
-    /* As it may be told: moved in again, it becomes the same. */
-    int64_t at_ms = map_expiry_told_ms(&f.pos);
-    drop(ctx, &f);
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static void make_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleString *value,
+                        int64_t at_ms) {
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
     int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
-    RedisModule_StringSet(key, copy);
+    RedisModule_StringSet(key, value);
     quiet_end(ctx, before);
     /* What has expired has no time of its own any more. */
     if (at_ms != EXPIRY_NEVER) RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
     RedisModule_CloseKey(key);
-    RedisModule_FreeString(NULL, copy);
-    ckv.stats.moved_out++;
-    return true;
 }
 
-bool move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
-    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
-    bool done = false;
-    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_STRING) {
-        size_t key_len, len;
-        const char *bytes = RedisModule_StringPtrLen(name, &key_len);
-        const char *value = RedisModule_StringDMA(key, &len, REDISMODULE_READ);
-        mstime_t at_ms = RedisModule_GetAbsExpire(key);
-        bool kept = at_ms == REDISMODULE_NO_EXPIRE || at_ms - clock_now_ms() < EXPIRY_TTL_MAX_MS;
-        keyed_map *to = kept ? map_home_make(ctx, RedisModule_GetSelectedDb(ctx),
-                                             places_of_key((const uint8_t *)bytes, key_len))
-                             : NULL;
-        done =
-            to && map_store(to->m, (const uint8_t *)bytes, key_len, (const uint8_t *)value, len,
-                            at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms, clock_now_ms());
-        if (done) {
-            RedisModule_DeleteKey(key);
-            ckv.stats.moved_in++;
-        }
+move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) {
+    found f;
+    size_t len;
+    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    const uint8_t *value = map_value(f.in->m, &f.pos, &len);
+    if (!value || len > most) return MOVE_LEFT;
+    RedisModuleString *copy = RedisModule_CreateString(NULL, (const char *)value, len);
+    /* As it may be told: moved in again, it becomes the same. */
+    int64_t at_ms = map_expiry_told_ms(&f.pos);
+    drop(ctx, &f);
+    make_native(ctx, name, copy, at_ms);
+    RedisModule_FreeString(NULL, copy);
+    ckv.stats.moved_out++;
+    return MOVE_DONE;
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+/* A native string on its way. */
+typedef struct incoming {
+    RedisModuleKey *handle;
+    int db;
+    const uint8_t *key, *value;
+    size_t key_len, len;
+    int64_t at_ms, now_ms;
+} incoming;
+
+static uint64_t bytes_of(const map *m) {
+    return m->totals.page_bytes + m->totals.large_bytes;
+}
+
+/* The value is read last: the server stores it otherwise from then on. */
+static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, incoming *in) {
+    in->handle = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    if (RedisModule_KeyType(in->handle) != REDISMODULE_KEYTYPE_STRING) return MOVE_NOTHING;
+    mstime_t at_ms = RedisModule_GetAbsExpire(in->handle);
+    in->db = RedisModule_GetSelectedDb(ctx);
+    in->key = (const uint8_t *)RedisModule_StringPtrLen(name, &in->key_len);
+    in->now_ms = clock_now_ms();
+    in->at_ms = at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms;
+    if (at_ms == REDISMODULE_NO_EXPIRE) return MOVE_DONE;
+    bool kept = at_ms > in->now_ms && at_ms - in->now_ms < EXPIRY_TTL_MAX_MS;
+    return kept ? MOVE_DONE : MOVE_LEFT;
+}
+
+/* As any other write of a record, but that nobody is told. */
+static bool store(const incoming *in, keyed_map *to, const codec_value *value) {
+    map_key key;
+    map_pos pos;
+    map_key_init(to->m, &key, in->key, in->key_len);
+    key.uses = maxmemory_uses_of_write();
+    bool there = map_find(to->m, &key, &pos);
+    maxmemory_note_written(value->len);
+    return map_put(to->m, &key, there ? &pos : NULL, value, expiry_code(in->at_ms, in->now_ms),
+                   expiry_ticks(in->now_ms));
+}
+
+/* The map that it is to be in; NULL: there can be none. One that is on its way from or to another
+ * node must not find another in its place. */
+static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
+    uint32_t place = places_of_key(in->key, in->key_len);
+    if (migration_awaits_map(in->db, place)) return NULL;
+    if (!maps_at(in->db, place) && tryagain_ask(ctx, in->db, place) == TRYAGAIN_YES) return NULL;
+    return map_home_make(ctx, in->db, place);
+}
+
+static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const incoming *in,
+                           const codec_value *value, int64_t *saved) {
+    keyed_map *to = map_for(ctx, in);
+    if (!to) return MOVE_LEFT;
+    uint64_t before = bytes_of(to->m);
+    if (!store(in, to, value)) {
+        map_home_drop_if_empty(ctx, to);
+        return MOVE_LEFT;
     }
-    RedisModule_CloseKey(key);
-    return done;
+    if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
+    *saved += (int64_t)string_bytes(ctx, name, in->len);
+    *saved -= (int64_t)(bytes_of(to->m) - before);
+    RedisModule_DeleteKey(in->handle);
+    ckv.stats.moved_in++;
+    return MOVE_DONE;
+}
+
+/* What a record and a native string take beside key and value, about. */
+#define RECORD_BYTES 16
+#define NATIVE_BYTES 64
+
+/* By a tenth at least. Before anything has been learned nobody knows what will be. */
+static bool is_smaller(const incoming *in, size_t encoded) {
+    size_t native = in->key_len + in->len + NATIVE_BYTES;
+    bool learned = codecs_current_id(&ckv.shared.codecs) != CODEC_RAW || in->len > CODEC_PHRASE_MAX;
+    return !learned || in->key_len + encoded + RECORD_BYTES <= native - native / 10;
+}
+
+/* Only the server's own commands read one. */
+static bool is_hyperloglog(const incoming *in) {
+    return in->len >= 16 && !memcmp(in->value, "HYLL", 4);
+}
+
+static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
+                        int64_t *saved) {
+    incoming in;
+    codec_value value;
+    move_result result = open_native(ctx, name, &in);
+    if (result == MOVE_DONE && if_smaller && RedisModule_ValueLength(in.handle) > CODEC_ZSTD_MAX)
+        result = MOVE_LEFT; /* nothing is gained */
+    if (result == MOVE_DONE) {
+        in.value = (const uint8_t *)RedisModule_StringDMA(in.handle, &in.len, REDISMODULE_READ);
+        if ((if_smaller && is_hyperloglog(&in)) ||
+            !map_encode(&ckv.shared, in.value, in.len, &value) ||
+            (if_smaller && !is_smaller(&in, value.len)))
+            result = MOVE_LEFT;
+    }
+    if (result == MOVE_DONE) result = take_in(ctx, name, &in, &value, saved);
+    RedisModule_CloseKey(in.handle);
+    return result;
+}
+
+move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
+    int64_t saved = 0;
+    return move(ctx, name, false, &saved);
+}
+
+move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
+    return move(ctx, name, true, saved);
 }

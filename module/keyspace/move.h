@@ -7,14 +7,24 @@
 
 #include "ckv.h"
 
-/* Moves a record of ctx's database out into a native string with its value and expiry. False: there
- * is none, or it can't be read. A record that has expired moves as well: that it is gone is the
- * server's to find and to tell. */
-bool move_out(RedisModuleCtx *ctx, RedisModuleString *key);
+#define MOVE_ANY SIZE_MAX /* bytes */
 
-/* Moves a native string of ctx's database in. False: there is no string under that name, or no
- * memory, or its expiry is further away than a record keeps; it stays as it is. */
-bool move_in(RedisModuleCtx *ctx, RedisModuleString *key);
+typedef enum move_result {
+    MOVE_DONE,
+    MOVE_NOTHING, /* there is no string, or no record, of that name */
+    MOVE_LEFT,    /* it stays as it is: no memory, damaged, or not what was asked for */
+} move_result;
+
+/* Moves a record of ctx's database out into a native string with its value and expiry, if it has at
+ * most so many bytes. A record that has expired moves as well: that it is gone is the server's to
+ * find and to tell. */
+move_result move_out(RedisModuleCtx *ctx, RedisModuleString *key, size_t most);
+
+/* Moves a native string of ctx's database in; not if its expiry is further away than a record
+ * keeps. */
+move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
+/* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
+move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);
 
 /* Whether some database has a record of that name, expired or not; `expiring`: one with an expiry.
  */

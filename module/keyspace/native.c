@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
@@ -29,7 +30,6 @@ uint64_t native_count(RedisModuleCtx *ctx) {
 }
 
 static bool has_prefix(const char *name) {
-    /* Between commands there is none. */
     return name && (!strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
                     !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX)));
 }
@@ -46,24 +46,6 @@ const char *native_name(RedisModuleCtx *ctx) {
 }
 
 /* ---- calling --------------------------------------------------------------------------------- */
-
-static RedisModuleDict *calls; /* by name, how many; NULL: none */
-
-void native_note_call(const char *command) {
-    if (!calls) calls = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(calls, (void *)command, strlen(command),
-                             (void *)(uintptr_t)(native_calls_of(command) + 1));
-}
-
-uint64_t native_calls_of(const char *command) {
-    return calls ? (uintptr_t)RedisModule_DictGetC(calls, (void *)command, strlen(command), NULL)
-                 : 0;
-}
-
-void native_forget_calls(void) {
-    if (calls) RedisModule_FreeDict(NULL, calls);
-    calls = NULL;
-}
 
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count) {
@@ -112,6 +94,10 @@ static bool replies_old_value(const char *name, RedisModuleString **argv, int ar
 
 /* While a module listens to events, Valkey 9.1 keeps back the error that such a command replies to
  * a call, and gives it to a later one. So it must not come to the error there. */
+void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (queued_holds(key) && prefixes_match_name(key) != PREFIX_NONE) replicate_move_out(ctx, key);
+}
+
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *name = native_name(ctx);
     if (replies_old_value(name, argv, argc) && native_exists(ctx, argv[1]) &&
@@ -127,7 +113,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (move_out(ctx, argv[1])) replicate_move_out(ctx, argv[1]);
+    if (move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE) replicate_move_out(ctx, argv[1]);
     return native_reply(
         ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }

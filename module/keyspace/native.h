@@ -28,12 +28,6 @@ typedef enum native_replicates { NATIVE_REPLICATES, NATIVE_KEEPS_SILENT } native
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count);
 
-/* The server counts a command that is served and calls its own as both: that it was called from
- * here, by its name in lower case, and how often; from now on it was not. */
-void native_note_call(const char *command);
-uint64_t native_calls_of(const char *command);
-void native_forget_calls(void);
-
 /* Whether the running command was sent as one of the server's own, which transparent/ has renamed.
  */
 bool native_sent(RedisModuleCtx *ctx);
@@ -54,6 +48,9 @@ long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Moves a string that the server has just written into ckv, if its key is served. */
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key);
+/* Behind a command on several keys: an AOF is told that this one was left to the server, if it was;
+ * the command by itself would make a record of it when it is loaded. */
+void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Replies what a call replied, and frees it. */
 int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply);

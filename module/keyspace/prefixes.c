@@ -1,15 +1,18 @@
 /* prefixes.c: which keys' strings live in ckv, unseen. See prefixes.h. */
 #include "keyspace/prefixes.h"
 
+#include "server/clock.h"
+
 #include <string.h>
 
 #define PREFIXES_MAX 256  /* of both states */
 #define TEXT_MAX     8192 /* bytes of the setting */
+#define CURSOR_US    60000000
 
 typedef struct prefix {
     char *text;
-    size_t len; /* 0: every key */
-    prefix_state state;
+    size_t len;                 /* 0: every key */
+    prefix_state state, before; /* before: while the setting is read */
 } prefix;
 
 static prefix all[PREFIXES_MAX];
@@ -17,7 +20,9 @@ static size_t count;
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
 static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
+static uint64_t changes[PREFIX_SERVING + 1];
 static void (*told)(void);
+static uint64_t cursor_us; /* when one was given; 0: never */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -66,7 +71,7 @@ static void add(word w, prefix_state state) {
     char *copy = RedisModule_Alloc(w.len + 1);
     memcpy(copy, w.at, w.len);
     copy[w.len] = 0;
-    all[count++] = (prefix){copy, prefix_len(w), state};
+    all[count++] = (prefix){copy, prefix_len(w), state, PREFIX_NONE};
 }
 
 static void write_text(prefix_state state) {
@@ -87,12 +92,18 @@ static void changed(void) {
     memset(first_byte, 0, sizeof first_byte);
     every_key = false;
     for (size_t i = 0; i < count; i++) {
+        changes[all[i].state] += all[i].state != all[i].before;
+        all[i].before = all[i].state;
         every_key |= all[i].len == 0;
         first_byte[(unsigned char)*all[i].text] |= all[i].len > 0;
     }
     write_text(PREFIX_SERVING);
     write_text(PREFIX_LEAVING);
     if (told) told();
+}
+
+uint64_t prefixes_changes(prefix_state to) {
+    return changes[to];
 }
 
 void prefixes_listen(void (*listener)(void)) {
@@ -108,20 +119,20 @@ char *prefixes_all(void) {
     return text;
 }
 
+const char *prefixes_refuse(const char *text, size_t len) {
+    if (memchr(text, 0, len)) return "a prefix can't hold a zero byte";
+    if (is_own(text, len)) return "keys under '" CKV_MAP_PREFIX "' are ckv's own";
+    return len == 0 ? "a prefix can't be empty; '*' is every key" : NULL;
+}
+
 bool prefixes_set(const char *text, size_t len, const char **error) {
-    if (memchr(text, 0, len)) {
-        *error = "a prefix can't hold a zero byte";
-        return false;
-    }
     const char *at = text, *end = text + len;
     size_t words = 0;
     word w;
     while (next_word(&at, end, &w)) {
         words += find(w) == NULL;
-        if (is_own(w.at, w.len)) {
-            *error = "keys under '" CKV_MAP_PREFIX "' are ckv's own";
-            return false;
-        }
+        *error = prefixes_refuse(w.at, w.len);
+        if (*error) return false;
     }
     if (len > TEXT_MAX || count + words > PREFIXES_MAX) {
         *error = "too many prefixes";
@@ -140,8 +151,13 @@ void prefixes_add_leaving(const char *text, size_t len) {
     changed();
 }
 
+void prefixes_note_cursor(void) {
+    cursor_us = clock_monotonic_us();
+}
+
 void prefixes_forget_leaving(void) {
     size_t kept = 0;
+    if (cursor_us && clock_monotonic_us() - cursor_us < CURSOR_US) return;
     for (size_t i = 0; i < count; i++) {
         if (all[i].state == PREFIX_LEAVING)
             RedisModule_Free(all[i].text);
@@ -161,6 +177,10 @@ bool prefixes_any(void) {
     return count > 0;
 }
 
+bool prefixes_any_in(prefix_state state) {
+    return *prefixes_text(state) != 0;
+}
+
 /* ---- matching -------------------------------------------------------------------------------- */
 
 prefix_state prefixes_match(const char *key, size_t len) {
@@ -170,6 +190,11 @@ prefix_state prefixes_match(const char *key, size_t len) {
         if (all[i].state > best && all[i].len <= len && !memcmp(all[i].text, key, all[i].len))
             best = all[i].state;
     return best != PREFIX_NONE && is_own(key, len) ? PREFIX_NONE : best;
+}
+
+bool prefixes_begins(const char *prefix, const char *key, size_t len) {
+    size_t n = prefix_len((word){prefix, strlen(prefix)});
+    return n <= len && !memcmp(prefix, key, n) && !is_own(key, len);
 }
 
 prefix_state prefixes_match_name(const RedisModuleString *key) {

@@ -28,14 +28,28 @@ const char *prefixes_text(prefix_state state);
 /* Those of both, for a file; the caller frees it. */
 char *prefixes_all(void);
 
+/* How often a prefix has come to be in a state: whoever moves strings sees that there is work. */
+uint64_t prefixes_changes(prefix_state to);
+
 /* Called from now on when they have changed. */
 void prefixes_listen(void (*listener)(void));
 
-/* Forgets those that are leaving: there are no records. */
+/* Somebody has been given a cursor of SCAN, which the server by itself could not go on with: for a
+ * minute nothing is forgotten. */
+void prefixes_note_cursor(void);
+
+/* Forgets those that are leaving, when it may: there are no records under them. */
 void prefixes_forget_leaving(void);
 
-/* Whether there is any, serving or leaving. */
+/* Whether there is any, serving or leaving; in that state. */
 bool prefixes_any(void);
+bool prefixes_any_in(prefix_state state);
+
+/* Why a text can't be a prefix; NULL: it can. */
+const char *prefixes_refuse(const char *text, size_t len);
+/* Whether a key begins with a text that prefixes_refuse() has let pass. "*": every key but ckv's
+ * own. */
+bool prefixes_begins(const char *prefix, const char *key, size_t len);
 
 /* What holds for a key: serving wins over leaving. */
 prefix_state prefixes_match(const char *key, size_t len);

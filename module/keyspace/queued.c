@@ -7,6 +7,10 @@
 
 static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
 static bool doubt = true;        /* some of others may be open */
+static struct {
+    bool any;             /* until they are listed, there may be some */
+    RedisModuleDict *who; /* NULL: they have not been listed yet */
+} unseen;
 static struct { RedisModuleDict *newer, *older; /* NULL: none */ } keys;
 
 static bool in_exec(void) {
@@ -47,9 +51,30 @@ void queued_begin(uint64_t client) {
 }
 
 void queued_end(uint64_t client) {
-    if (client == QUEUED_ANYBODY || !clients) return;
+    if (client == QUEUED_ANYBODY) return;
+    if (unseen.who) RedisModule_DictDelC(unseen.who, &client, sizeof client, NULL);
+    if (!clients) return;
     RedisModule_DictDelC(clients, &client, sizeof client, NULL);
     if (RedisModule_DictSize(clients) == 0) free_dict(&clients);
+}
+
+void queued_begin_unseen(void) {
+    free_dict(&unseen.who);
+    unseen.any = true;
+}
+
+void queued_list_unseen(const uint64_t *list, size_t count) {
+    RedisModuleDict *still = RedisModule_CreateDict(NULL);
+    for (size_t i = 0; i < count; i++)
+        if (!unseen.who || holds(unseen.who, &list[i], sizeof *list))
+            RedisModule_DictSetC(still, (void *)&list[i], sizeof *list, NULL);
+    free_dict(&unseen.who);
+    unseen.who = still;
+    unseen.any = RedisModule_DictSize(still) > 0;
+}
+
+bool queued_unseen(void) {
+    return unseen.any;
 }
 
 bool queued_open(uint64_t client) {

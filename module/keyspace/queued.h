@@ -30,6 +30,13 @@ void queued_counted(size_t transactions);
 /* Whether that is wanted: some may be open of which nothing is known. */
 bool queued_doubted(void);
 
+/* Clients that were in a transaction when the filter came: of what they have queued nothing is
+ * known, so the mover takes nothing into ckv until they have ended it. It is begun with all who are
+ * in one, and then told again and again who still is. */
+void queued_begin_unseen(void);
+void queued_list_unseen(const uint64_t *clients, size_t count);
+bool queued_unseen(void);
+
 /* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
 /* Whether a key is left to the server. */

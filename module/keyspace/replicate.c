@@ -2,6 +2,7 @@
 #include "keyspace/replicate.h"
 
 #include "keyspace/aof_form.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/feed.h"
 
@@ -15,6 +16,7 @@ static RedisModuleString *word(RedisModuleString **kept, const char *text) {
 
 /* Making the arguments is a tenth of what a short CSET takes: not where they go nowhere. */
 static bool goes_nowhere(RedisModuleCtx *ctx) {
+    if (!prefixes_any()) aof_form_note_own();
     if (feed_needed()) return false;
     RedisModule_ReplicateVerbatim(ctx); /* it counts as a change all the same */
     return true;
@@ -25,6 +27,7 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
 static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
                  RedisModuleString *const *args, size_t count, size_t step) {
     if (!plain) {
+        aof_form_note_own();
         RedisModule_Replicate(ctx, command, "v", args, count);
     } else if (!aof_form_own(ctx)) {
         RedisModule_Replicate(ctx, command + 1, "v", args, count);
@@ -128,5 +131,26 @@ void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key) {
 }
 
 void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (aof_form_own(ctx)) RedisModule_Replicate(ctx, "CMOVEOUT", "Rs", key);
+    if (!is_plain(key))
+        RedisModule_Replicate(ctx, "CMOVEOUT", "s", key);
+    else if (aof_form_own(ctx))
+        RedisModule_Replicate(ctx, "CMOVEOUT", "Rs", key);
+}
+
+static bool slots_move(void) {
+    return places_layout() == PLACES_SLOTS;
+}
+
+void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
+    replicate_move_out(ctx, key);
+    if (is_plain(key) && slots_move()) RedisModule_Replicate(ctx, "CMOVEOUT", "As", key);
+}
+
+void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (!is_plain(key)) {
+        aof_form_note_own();
+        RedisModule_Replicate(ctx, "CMOVEIN", "s", key);
+    } else if (slots_move()) {
+        RedisModule_Replicate(ctx, "CMOVEIN", "Asc", key, "SERVED");
+    }
 }

@@ -29,8 +29,14 @@ void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key);
 void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
                        size_t count, size_t step);
 
-/* A record is moved out, which only an AOF needs to know: what comes next is the server's own
- * command. Does nothing where it need not. */
+/* A record is moved out because a command of the server's own comes next. Of keys under a prefix
+ * only an AOF needs to know, and not every one: does nothing where it need not. */
 void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key);
+
+/* A string has moved between commands. Of keys under a prefix an AOF need not know that one has
+ * moved in, and replicas move theirs themselves; but in a cluster slots leave map by map, so that a
+ * replica must hold in its maps what its primary does. */
+void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
+void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key);
 
 #endif

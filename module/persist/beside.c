@@ -7,13 +7,9 @@
 
 #include <string.h>
 
-typedef struct noted {
-    int db;
-    RedisModuleString *name;
-} noted;
-
+/* Names only: in Redis 7.0 all databases that are loaded into say that they are the first. */
 static struct {
-    noted *maps;
+    RedisModuleString **names;
     size_t count, room;
 } list;
 
@@ -23,28 +19,28 @@ bool beside_loading(void) {
     return loading;
 }
 
-void beside_note(int db, const RedisModuleString *name) {
+void beside_note(const RedisModuleString *name) {
     if (list.count == list.room) {
         list.room = list.room ? 2 * list.room : 64;
-        list.maps = RedisModule_Realloc(list.maps, list.room * sizeof *list.maps);
+        list.names = RedisModule_Realloc(list.names, list.room * sizeof *list.names);
     }
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
-    list.maps[list.count++] = (noted){db, RedisModule_CreateString(NULL, text, len)};
+    list.names[list.count++] = RedisModule_CreateString(NULL, text, len);
 }
 
 static void forget_all(void) {
-    for (size_t i = 0; i < list.count; i++) RedisModule_FreeString(NULL, list.maps[i].name);
-    RedisModule_Free(list.maps);
+    for (size_t i = 0; i < list.count; i++) RedisModule_FreeString(NULL, list.names[i]);
+    RedisModule_Free(list.names);
     memset(&list, 0, sizeof list);
 }
 
-static void list_map(const noted *n) {
-    RedisModule_SelectDb(ckv.ctx, n->db);
-    RedisModuleKey *key =
-        RedisModule_OpenKey(ckv.ctx, n->name, REDISMODULE_READ | REDISMODULE_WRITE);
-    if (RedisModule_ModuleTypeGetType(key) == ckv.type)
-        maps_list(RedisModule_ModuleTypeGetValue(key), n->db, n->name);
+static void list_map(int db, RedisModuleString *name) {
+    RedisModuleKey *key = RedisModule_OpenKey(ckv.ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    if (RedisModule_ModuleTypeGetType(key) == ckv.type) {
+        keyed_map *s = RedisModule_ModuleTypeGetValue(key);
+        if (s->state != MAP_LISTED) maps_list(s, db, name);
+    }
     RedisModule_CloseKey(key);
 }
 
@@ -52,7 +48,9 @@ static void list_map(const noted *n) {
 static void take_over(void) {
     watched_db(-1);
     maps_unlist_db(-1);
-    for (size_t i = 0; i < list.count; i++) list_map(&list.maps[i]);
+    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
+        for (size_t i = 0; i < list.count && RedisModule_DbSize(ckv.ctx) > 0; i++)
+            list_map(db, list.names[i]);
     watched_db(-1);
     if (!relocate_all())
         ckv_log("warning", "records of the primary are missing here: it has another ckv.maps");

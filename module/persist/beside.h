@@ -23,7 +23,7 @@
 bool beside_loading(void);
 
 /* A map of the file, loaded and not listed. */
-void beside_note(int db, const RedisModuleString *name);
+void beside_note(const RedisModuleString *name);
 
 int beside_start(RedisModuleCtx *ctx);
 

@@ -366,7 +366,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     int db = RedisModule_GetDbIdFromIO(io);
     keyed_map *s = maps_wrap(m, home_of_loaded(m, of_file, db, name));
     if (of_file && beside_loading())
-        beside_note(db, name);
+        beside_note(name);
     else
         maps_list(s, db, name);
     if (of_file) aof_form_map_loaded();

@@ -1,6 +1,7 @@
 /* type.c: ckv's data type. Its callbacks, and the events that move maps about. */
 #include "persist/type.h"
 
+#include "background/mover.h"
 #include "core/map/map_copy.h"
 #include "core/map/map_defrag.h"
 #include "keyspace/aof_form.h"
@@ -104,6 +105,7 @@ static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void 
     (void)ctx, (void)e, (void)sub;
     const RedisModuleSwapDbInfo *info = data;
     maps_swap_db(info->dbnum_first, info->dbnum_second);
+    mover_begin_anew();
     watched_db_from(info->dbnum_first, info->dbnum_second);
     watched_db_from(info->dbnum_second, info->dbnum_first);
 }
@@ -122,7 +124,8 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
         return;
     }
     rdb_loading_ended();
-    if (maps_any()) aof_form_records_loaded();
+    if (maps_any()) aof_form_has_records();
+    mover_begin_anew();
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */

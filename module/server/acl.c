@@ -1,25 +1,40 @@
 /* acl.c: permissions. See acl.h. */
 #include "server/acl.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define REDIS_7_2 0x00070200
 
-RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
-    /* Redis 7.0 takes it for granted that there is a user. A script's client has one, but can't be
-     * asked for by its number. */
-    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
-    if (RedisModule_GetServerVersion() >= REDIS_7_2 || script)
-        return RedisModule_GetCurrentUserName(ctx);
-    return RedisModule_GetClientUserNameById(ctx, RedisModule_GetClientId(ctx));
+static bool trust;
+
+bool acl_trust(bool trusted) {
+    bool was = trust;
+    trust = trusted;
+    return was;
 }
 
-/* A command and what it reads besides the keys that the server knows of. */
+/* Redis 7.0 takes it for granted that there is a user when it is asked for his name, and asks
+ * itself when it is to call a command as him, even one that there is not. */
+static bool has_user(RedisModuleCtx *ctx) {
+    if (RedisModule_GetServerVersion() >= REDIS_7_2) return true;
+    errno = 0;
+    RedisModuleCallReply *reply = RedisModule_Call(ctx, "ckv.nothing", "C");
+    if (reply) RedisModule_FreeCallReply(reply);
+    return errno != ENOTSUP;
+}
+
+RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
+    return trust || !has_user(ctx) ? NULL : RedisModule_GetCurrentUserName(ctx);
+}
+
+/* A command and what it reads, or writes, besides the keys that the server knows of. */
 typedef struct access {
     RedisModuleCtx *ctx;
     RedisModuleString **argv;
     int argc;
     RedisModuleString *key; /* NULL: all */
+    bool writes;            /* of all */
 } access;
 
 /* Rules as the server tells them: words with a space between, "allkeys" as ~*. */
@@ -39,10 +54,12 @@ static bool has_word(rules r, const char *word) {
     return false;
 }
 
-/* Whether a user with these rules may read it. The server can be asked about one key only, and no
- * key stands for all of them: the rules have to say it. */
-static bool may_read(RedisModuleUser *user, rules r, const access *a) {
-    if (!a->key) return has_word(r, "~*") || has_word(r, "%R~*") || has_word(r, "%RW~*");
+/* Whether a user with these rules may read or write it. The server can be asked about one key only,
+ * and no key stands for all of them: the rules have to say it. */
+static bool may_access(RedisModuleUser *user, rules r, const access *a) {
+    if (!a->key)
+        return has_word(r, "~*") || has_word(r, a->writes ? "%W~*" : "%R~*") ||
+               has_word(r, "%RW~*");
     return RedisModule_ACLCheckKeyPermissions(user, a->key, REDISMODULE_CMD_KEY_ACCESS) ==
            REDISMODULE_OK;
 }
@@ -56,7 +73,7 @@ static bool alone_allows(rules r, const access *a) {
     bool allowed =
         RedisModule_SetModuleUserACLString(a->ctx, user, text, NULL) == REDISMODULE_OK &&
         RedisModule_ACLCheckCommandPermissions(user, a->argv, a->argc) == REDISMODULE_OK &&
-        may_read(user, r, a);
+        may_access(user, r, a);
     RedisModule_FreeModuleUser(user);
     RedisModule_Free(text);
     return allowed;
@@ -67,7 +84,7 @@ static bool alone_allows(rules r, const access *a) {
 static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
     const char *at = all.text, *end = all.text + all.len;
     const char *next = memmem(at, all.len, " (", 2);
-    if (!next) return may_read(user, all, a); /* the server has asked for the command */
+    if (!next) return may_access(user, all, a); /* the server has asked for the command */
     while (at) {
         next = memmem(at, (size_t)(end - at), " (", 2);
         const char *stop = next ? next : end;
@@ -85,15 +102,8 @@ void acl_reply_key_denied(RedisModuleCtx *ctx) {
                                           "the keys used as arguments");
 }
 
-static bool trust;
-
-void acl_trust(bool trusted) {
-    trust = trusted;
-}
-
 /* Asks for the user behind the call; replies if he may not. */
 static bool check(const access *a) {
-    if (trust) return true;
     RedisModuleString *name = acl_user_name(a->ctx);
     if (!name) return true;
     /* A user who has been deleted is not found, and may nothing. */
@@ -116,11 +126,16 @@ static bool check(const access *a) {
 }
 
 bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
-    access a = {ctx, argv, argc, key};
+    access a = {ctx, argv, argc, key, false};
     return check(&a);
 }
 
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    access a = {ctx, argv, argc, NULL};
+    access a = {ctx, argv, argc, NULL, false};
+    return check(&a);
+}
+
+bool acl_may_write_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    access a = {ctx, argv, argc, NULL, true};
     return check(&a);
 }

@@ -12,19 +12,22 @@
 
 #include <stdbool.h>
 
-/* The user's name, NULL if nobody stands behind the call but the server or another module. The
- * caller frees it. */
+/* The user's name, NULL if nobody stands behind the call but the server or a module. The caller
+ * frees it. */
 RedisModuleString *acl_user_name(RedisModuleCtx *ctx);
 
-/* While this module calls commands of its own, on behalf of a user whom it has asked about: they
- * are not asked about again. */
-void acl_trust(bool trusted);
+/* While this module calls commands for itself, or on behalf of a user whom it has asked about: no
+ * user stands behind them. Returns whether it was so. */
+bool acl_trust(bool trusted);
 
 /* What the server says to who may not access a key. */
 void acl_reply_key_denied(RedisModuleCtx *ctx);
 
 /* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+/* The same of writing: ~* or %W~*. */
+bool acl_may_write_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* Whether the user may read this key. */
 bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key);

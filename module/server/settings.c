@@ -6,13 +6,13 @@
 
 #define EFFORT_MAX 10
 
-enum { EXPIRE_EFFORT, LAZY_EXPIRE, LAZY_EVICTION, EXPIRE_NESTED, SETTINGS };
+enum { EXPIRE_EFFORT, LAZY_EXPIRE, LAZY_EVICTION, EXPIRE_NESTED, DEBUG_ALLOWED, SETTINGS };
 
-static const char *const names[SETTINGS] = {"active-expire-effort", "lazyfree-lazy-expire",
-                                            "lazyfree-lazy-eviction",
-                                            "lazyexpire-nested-arbitrary-keys"};
+static const char *const names[SETTINGS] = {
+    "active-expire-effort", "lazyfree-lazy-expire", "lazyfree-lazy-eviction",
+    "lazyexpire-nested-arbitrary-keys", "enable-debug-command"};
 /* Where CONFIG can't be called, or the server has no such setting. */
-static int values[SETTINGS] = {1, 0, 0, 1};
+static int values[SETTINGS] = {1, 0, 0, 1, 0};
 
 /* "yes" is 1. */
 static int number_of(const char *text, size_t len) {
@@ -54,4 +54,8 @@ bool settings_lazy_eviction(void) {
 
 bool settings_expire_nested(void) {
     return values[EXPIRE_NESTED];
+}
+
+bool settings_debug_allowed(void) {
+    return values[DEBUG_ALLOWED];
 }

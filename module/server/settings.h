@@ -23,4 +23,7 @@ bool settings_lazy_eviction(void);
  * a script as well. */
 bool settings_expire_nested(void);
 
+/* `enable-debug-command yes`: whether whoever may DEBUG may from anywhere. */
+bool settings_debug_allowed(void);
+
 #endif

@@ -53,15 +53,31 @@ static long long number(RedisModuleCallReply *command, size_t i) {
     return RedisModule_CallReplyInteger(RedisModule_CallReplyArrayElement(command, i));
 }
 
-static bool has_flag(RedisModuleCallReply *command, const char *flag) {
-    RedisModuleCallReply *flags = RedisModule_CallReplyArrayElement(command, 2);
-    for (size_t i = 0; i < RedisModule_CallReplyLength(flags); i++) {
+static bool has_word(RedisModuleCallReply *command, size_t element, const char *word) {
+    RedisModuleCallReply *words = RedisModule_CallReplyArrayElement(command, element);
+    for (size_t i = 0; words && i < RedisModule_CallReplyLength(words); i++) {
         size_t len;
         const char *text =
-            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(flags, i), &len);
-        if (text && len == strlen(flag) && !memcmp(text, flag, len)) return true;
+            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(words, i), &len);
+        if (text && len == strlen(word) && !memcmp(text, word, len)) return true;
     }
     return false;
+}
+
+static bool has_flag(RedisModuleCallReply *command, const char *flag) {
+    return has_word(command, 2, flag);
+}
+
+static bool has_category(RedisModuleCallReply *command, const char *category) {
+    return has_word(command, 6, category);
+}
+
+/* Bits and HyperLogLogs are strings that only the server reads; COPY, RESTORE and others make
+ * strings of its own. */
+static bool leaves_strings(RedisModuleCallReply *command) {
+    if (has_category(command, "@bitmap") || has_category(command, "@hyperloglog")) return true;
+    return has_flag(command, "write") &&
+           (has_category(command, "@string") || has_category(command, "@keyspace"));
 }
 
 static RedisModuleCallReply *subcommands(RedisModuleCallReply *command) {
@@ -128,12 +144,13 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
                          .last = (int16_t)number(command, 4),
                          .step = (int16_t)number(command, 5)};
     memcpy(e.name, name, len);
-    if (is_ours(e.name)) return;
     e.served = served(e.name);
+    if (e.served == CATALOGUE_OURS || is_ours(e.name)) return;
     e.kind = (uint8_t)kind_of(command, &e);
     RedisModuleCallReply *subs = subcommands(command);
     e.container = subs && RedisModule_CallReplyLength(subs) > 0;
     if (e.kind == COMMAND_KEYLESS) return;
+    e.leaves_strings = leaves_strings(command);
     catalogue_entry *cell = cell_of(e.name, len);
     count += !*cell->name;
     *cell = e;

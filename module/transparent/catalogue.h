@@ -26,6 +26,7 @@ typedef enum catalogue_kind {
 typedef struct catalogue_entry {
     char name[CATALOGUE_NAME_MAX + 1]; /* in lower case; empty: no entry */
     uint8_t kind, served;              /* served: its number in the table of served commands */
+    bool leaves_strings;               /* to the server, where no other command has left one */
     bool container;                    /* has subcommands */
     int16_t arity, first, last, step;
 } catalogue_entry;
@@ -33,6 +34,7 @@ typedef struct catalogue_entry {
 /* Tells the number under which a command of that name, in lower case, is served. */
 typedef uint8_t catalogue_served(const char *name);
 #define CATALOGUE_NOT_SERVED UINT8_MAX
+#define CATALOGUE_OURS       (UINT8_MAX - 1) /* it is no command of the server's */
 
 /* Asks the server for its commands: at the start, and when a module has come or gone. */
 void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served);

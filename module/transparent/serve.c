@@ -4,17 +4,22 @@
 #include "background/active_expiry.h"
 
 #include "keyspace/aof_form.h"
+#include "keyspace/aside.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
+#include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
 #include "server/reply.h"
+#include "server/settings.h"
 #include "transparent/catalogue.h"
 #include "transparent/permission.h"
 #include "transparent/serve_info.h"
+#include "transparent/serve_key.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 
@@ -44,11 +49,13 @@ static RedisModuleDict *untold;
 /* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
  * nowhere. */
 static void call_move_out(RedisModuleString *key) {
+    bool trusted = acl_trust(true);
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
-        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CMOVEOUT", "!s", key);
+        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
         if (reply) RedisModule_FreeCallReply(reply);
     }
+    acl_trust(trusted);
 }
 
 static void tell_untold(void) {
@@ -68,35 +75,46 @@ static void move_out_in_pause(RedisModuleString *key) {
     RedisModule_DictSet(untold, key, NULL);
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
-        move_out(ckv.ctx, key);
+        move_out(ckv.ctx, key, MOVE_ANY);
     }
 }
 
-static void move_out_everywhere(RedisModuleString *key, bool expiring) {
+static bool move_out_everywhere(RedisModuleString *key, bool expiring) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len, expiring)) return;
+    if (!move_any_record(text, len, expiring)) return false;
     if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
         move_out_in_pause(key);
     else
         call_move_out(key);
+    return true;
 }
 
-static bool may_be_queued; /* the command that the filter looks at */
+/* Of the command that the filter looks at. */
+static bool may_be_queued, leaves_strings;
 
+/* What is held back by a pause is not seen again when it runs. */
 static void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (prefixes_match(text, len) == PREFIX_NONE) return;
+    prefix_state state = prefixes_match(text, len);
+    if (state == PREFIX_NONE) return;
     if (may_be_queued) queued_note(text, len);
-    move_out_everywhere(key, false);
+    bool left = move_out_everywhere(key, false) || leaves_strings;
+    if (state == PREFIX_SERVING && (left || RedisModule_AvoidReplicaTraffic()))
+        aside_note(text, len);
 }
 
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
  * other changes it is told. */
 static void leave_watched(filtered *f, int argc) {
-    for (int i = 1; i < argc; i++)
-        if (matches(f, i)) move_out_everywhere(arg(f, i), true);
+    for (int i = 1; i < argc; i++) {
+        size_t len;
+        const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
+        if (prefixes_match(text, len) == PREFIX_NONE) continue;
+        aside_note(text, len);
+        move_out_everywhere(arg(f, i), true);
+    }
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
@@ -205,6 +223,16 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     return strcmp(e->name, "getex") || knows_time(f, argc);
 }
 
+/* Whether a key's records, if there are any, are here. In a cluster they may be on their way to
+ * this node as long as there is no map of its slot. */
+static bool is_here(const char *key, size_t len) {
+    if (places_layout() != PLACES_SLOTS) return true;
+    uint32_t place = places_of_key((const uint8_t *)key, len);
+    for (int db = 0; db < maps_dbs(); db++)
+        if (maps_at(db, place)) return true;
+    return false;
+}
+
 /* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
  * nor held back until a pause of all writes ends. Then the server's own command does the same. */
 static bool is_about_no_record(filtered *f, int first, int last, int step) {
@@ -212,7 +240,7 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
     for (int i = first; i <= last; i += step) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
-        if (key_shapes_may_hold(&ckv.shared.shapes, key, len)) return false;
+        if (key_shapes_may_hold(&ckv.shared.shapes, key, len) || !is_here(key, len)) return false;
     }
     return true;
 }
@@ -258,7 +286,8 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 /* ---- the filter ------------------------------------------------------------------------------ */
 
 /* Transactions that nobody knows of, because Redis 7.0 does not tell a filter who sends a command,
- * or because they began before there was a filter, are counted until there is none. */
+ * or because they began before there was a filter, are counted until there is none, and those of
+ * the second kind until they have ended. */
 static bool count_due;
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused);
@@ -268,15 +297,33 @@ static void count_later(int64_t after_ms) {
     count_due = true;
 }
 
+typedef struct clients {
+    uint64_t *in_transaction;
+    size_t count;
+} clients;
+
+/* What stands behind a word of a client's line; NULL: there is none. */
+static const char *behind(const char *line, const char *end, const char *word) {
+    const char *at = memmem(line, (size_t)(end - line), word, strlen(word));
+    return at ? at + strlen(word) : NULL;
+}
+
 /* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
  * ended its transaction keeps multi=0, so it is the flag that tells. */
-static size_t count_in(const char *text, size_t len) {
-    static const char word[] = " flags=";
-    size_t count = 0;
+static clients list_in_transaction(const char *text, size_t len) {
+    clients c = {NULL, 0};
     const char *end = text + len;
-    while ((text = memmem(text, (size_t)(end - text), word, sizeof word - 1)))
-        for (text += sizeof word - 1; text < end && *text != ' '; text++) count += *text == 'x';
-    return count;
+    for (const char *line = text, *next; line < end; line = next) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        next = next ? next + 1 : end;
+        const char *id = behind(line, next, "id="), *flags = behind(line, next, " flags=");
+        while (id && flags && flags < next && *flags != ' ' && *flags != 'x') flags++;
+        if (!id || !flags || flags == next || *flags != 'x') continue;
+        c.in_transaction =
+            RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
+        c.in_transaction[c.count++] = strtoull(id, NULL, 10);
+    }
+    return c;
 }
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
@@ -286,10 +333,15 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    if (text) queued_counted(count_in(text, len));
+    if (text) {
+        clients c = list_in_transaction(text, len);
+        queued_counted(c.count);
+        if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);
+        RedisModule_Free(c.in_transaction);
+    }
     if (list) RedisModule_FreeCallReply(list);
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
-    if (queued_doubted()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
+    if (queued_doubted() || queued_unseen()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
 }
 
 /* The number of who sends a command, where the server tells. */
@@ -309,6 +361,16 @@ static void on_exec(filtered *f) {
     acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
+static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
+    if (argc == 2 && arg_is(arg(f, 1), "digest")) {
+        if (settings_debug_allowed()) serve_command(f, e, argc);
+        return;
+    }
+    leave_range(f, argc, 2, -1, 1);
+    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
+        active_expiry_enable(!arg_is(arg(f, 2), "0"));
+}
+
 static void filter(filtered *f) {
     size_t len;
     if (untold && !RedisModule_AvoidReplicaTraffic()) tell_untold();
@@ -317,6 +379,7 @@ static void filter(filtered *f) {
     if (!e) return;
     int argc = RedisModule_CommandFilterArgsCount(f);
     may_be_queued = queued_open(QUEUED_ANYBODY) && queued_open(sender(f));
+    leaves_strings = e->leaves_strings;
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
         serve_command(f, e, argc);
@@ -335,9 +398,7 @@ static void filter(filtered *f) {
         leave_watched(f, argc);
         break;
     case COMMAND_DEBUG:
-        leave_range(f, argc, 2, -1, 1);
-        if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
-            active_expiry_enable(!arg_is(arg(f, 2), "0"));
+        on_debug(f, e, argc);
         break;
     case COMMAND_MULTI:
         on_multi(f);
@@ -384,6 +445,13 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
     listening = true;
 }
 
+/* Transactions may be open that no filter has seen. */
+static void begin_without_knowing(void) {
+    queued_begin(QUEUED_ANYBODY);
+    queued_begin_unseen();
+    count_later(1);
+}
+
 /* COMMAND takes milliseconds. */
 static void read_catalogue(bool again) {
     static bool known;
@@ -395,8 +463,9 @@ static void read_catalogue(bool again) {
 
 static void configure(void) {
     if (prefixes_any()) {
+        aof_form_prefixes_changed();
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
-        if (!filter_has(FILTER_SERVE)) count_later(COUNT_EVERY_MS);
+        if (!filter_has(FILTER_SERVE)) begin_without_knowing();
         listen_to_new_keys(ckv.ctx);
         read_catalogue(false);
         permission_forget();

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
+#include "keyspace/native_calls.h"
 #include "server/quiet.h"
 #include "transparent/catalogue.h"
 
@@ -147,6 +148,7 @@ static void put_stats(rewriting *r, const char *name, const span lines[VARIANTS]
         sum.rejected += s.rejected;
         sum.failed += s.failed;
     }
+    if (sum.calls + sum.rejected == 0) return; /* nobody has sent it */
     char line[256];
     int len = snprintf(line, sizeof line,
                        "cmdstat_%s:calls=%" PRIu64 ",usec=%" PRIu64 ",usec_per_call=%.2f"
@@ -179,7 +181,16 @@ static const catalogue_entry *command_of(span line, const char *kind) {
         break;
     }
     const catalogue_entry *e = catalogue_find(at, (size_t)(end - at));
-    return e && e->kind == COMMAND_SERVED ? e : NULL;
+    return e && e->served != CATALOGUE_NOT_SERVED ? e : NULL;
+}
+
+/* A subcommand that the module calls for itself. */
+static bool put_called(rewriting *r, span line) {
+    span lines[VARIANTS] = {{0}};
+    if (!begins(line, "cmdstat_" NATIVE_MEMORY_USAGE ":")) return false;
+    lines[VARIANTS - 1] = line;
+    put_stats(r, NATIVE_MEMORY_USAGE, lines);
+    return true;
 }
 
 /* Where the first of a command's lines is, one is written for all of them. */
@@ -187,7 +198,7 @@ static bool put_command(rewriting *r, span line) {
     static const char *const kinds[] = {"cmdstat_", "latency_percentiles_usec_"};
     size_t k = begins(line, kinds[0]) ? 0 : 1;
     const catalogue_entry *e = begins(line, kinds[k]) ? command_of(line, kinds[k]) : NULL;
-    if (!e) return false;
+    if (!e) return put_called(r, line);
     /* The server tells of its subcommands, one of which each of ours has called. */
     if (e->container) return true;
     span lines[VARIANTS] = {{0}};

@@ -7,6 +7,7 @@
 #include "keyspace/native.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/replicate.h"
+#include "server/acl.h"
 #include "server/clock.h"
 #include "server/reply.h"
 #include "server/role.h"
@@ -22,9 +23,9 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
-    bool lent = key && move_out(ctx, key);
+    bool lent = key && move_out(ctx, key, MOVE_ANY) == MOVE_DONE;
     native_run(ctx, argv, argc);
-    if (!lent || !move_in(ctx, key)) return REDISMODULE_OK;
+    if (!lent || move_in(ctx, key) != MOVE_DONE) return REDISMODULE_OK;
     ckv.stats.moved_out--; /* nobody has seen it outside */
     ckv.stats.moved_in--;
     return REDISMODULE_OK;
@@ -57,9 +58,29 @@ int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    bool moved = move_out(ctx, argv[1]);
+    bool moved = move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE;
     replicate_move_out(ctx, argv[1]); /* it may have moved when an AOF could not be told */
     return RedisModule_ReplyWithLongLong(ctx, moved);
+}
+
+int serve_move_in(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2 && argc != 3) return RedisModule_WrongArity(ctx);
+    if (argc == 3 && !arg_is(argv[2], "served"))
+        return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
+    bool wanted = argc == 2 || prefixes_match_name(argv[1]) == PREFIX_SERVING;
+    bool moved = wanted && move_in(ctx, argv[1]) == MOVE_DONE;
+    if (moved) replicate_moved_in(ctx, argv[1]);
+    return RedisModule_ReplyWithLongLong(ctx, moved);
+}
+
+/* The filter's, without a key that the server would know of: while a slot is moved, it lets nobody
+ * call a command for a key of it that is a record. From a user it would be a way around his rules.
+ */
+int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    RedisModuleString *user = acl_user_name(ctx);
+    if (!user) return serve_move_out(ctx, argv, argc);
+    RedisModule_FreeString(ctx, user);
+    return RedisModule_ReplyWithError(ctx, "ERR unknown command '" SERVE_MOVE_OUT_UNASKED "'");
 }
 
 /* Whether a command of an AOF, whose keys are every step-th argument, is served once more. */
@@ -82,7 +103,7 @@ int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *command = RedisModule_StringPtrLen(argv[2], NULL);
     snprintf(ours, sizeof ours, "C%s", command);
     bool again = serves_again(argv + 3, argc - 3, (int)step);
-    for (int i = 3; i < argc && !again; i += (int)step) move_out(ctx, argv[i]);
+    for (int i = 3; i < argc && !again; i += (int)step) move_out(ctx, argv[i], MOVE_ANY);
     return native_reply(ctx, native_call(ctx, NATIVE_KEEPS_SILENT, again ? ours : command, argv + 3,
                                          (size_t)argc - 3));
 }

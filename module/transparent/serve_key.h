@@ -5,6 +5,7 @@
 #ifndef CKV_SERVE_KEY_H
 #define CKV_SERVE_KEY_H
 
+#include "ckv.h"
 #include "commands/commands.h"
 
 /* TYPE; DUMP, whose first argument is the key; OBJECT and MEMORY, whose second is. */
@@ -12,6 +13,13 @@ command serve_type, serve_first, serve_second;
 
 /* CMOVEOUT key: a record is moved out, and an AOF is told. For ourselves and the AOF. */
 command serve_move_out;
+/* The same for ourselves alone, in any slot. */
+#define SERVE_MOVE_OUT_UNASKED CKV_ASKING_PREFIX "moveout"
+command serve_move_out_unasked;
+
+/* CMOVEIN key [SERVED]: a string is moved in; SERVED: if it is under a prefix here as well. For
+ * replicas and the AOF. */
+command serve_move_in;
 
 /* CPLAIN step command argument ...: each step-th argument is a key, whose record is moved out; then
  * the server's own command runs. For an AOF alone. */

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
@@ -58,10 +59,10 @@ static bool is_array(RedisModuleCallReply *reply) {
 static RedisModuleCallReply *list(RedisModuleCtx *ctx, const char *command,
                                   RedisModuleString *first, RedisModuleString **more,
                                   size_t count) {
-    acl_trust(true);
+    bool trusted = acl_trust(true);
     native_note_call(command);
     RedisModuleCallReply *reply = RedisModule_Call(ctx, command, "!Esv", first, more, count);
-    acl_trust(false);
+    acl_trust(trusted);
     return reply;
 }
 
@@ -177,6 +178,7 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         done = scan_on(ctx, argv, argc, false, &p, &s);
         goes_on = p.at != 0 || next_phase(&p);
     }
+    if (done && goes_on) prefixes_note_cursor();
     if (done) reply_scan(ctx, goes_on ? write_position(&p) : 0, &s);
     for (size_t i = 0; i < s.count; i++) RedisModule_FreeString(ctx, s.keys[i]);
     RedisModule_Free(s.keys);
@@ -213,9 +215,9 @@ static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
 static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
-        acl_trust(true);
+        bool trusted = acl_trust(true);
         RedisModuleCallReply *reply = RedisModule_Call(ctx, "CRANDOMKEY", "");
-        acl_trust(false);
+        acl_trust(trusted);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;
         if (reply) RedisModule_FreeCallReply(reply);
         if (!key) return NULL;

@@ -6,6 +6,7 @@
 #include "keyspace/native.h"
 #include "server/reply.h"
 #include "transparent/permission.h"
+#include "transparent/serve_debug.h"
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
@@ -69,6 +70,7 @@ static const served_command table[] = {
     {"scan", SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace"},
     {"keys", SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous"},
     {"randomkey", SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace"},
+    {"debug", SERVED_FIGURES, false, serve_debug, "admin", "admin dangerous"},
     {"info", SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous"},
 };
 
@@ -140,6 +142,28 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command
     return RedisModule_CreateString(NULL, name, strlen(name));
 }
 
+/* What an AOF and replicas are told of moves. */
+static const command_entry own_commands[] = {
+    {"cmoveout", serve_move_out, "write no-monitor no-slowlog", "admin dangerous", KEYS_ONE,
+     REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "key",
+     "Makes a record a string of the server's own.", "O(N) where N is the length of the value",
+     NULL},
+    {"cmovein", serve_move_in, "write no-monitor no-slowlog", "admin dangerous", KEYS_ONE,
+     REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "key [SERVED]",
+     "Makes a string of the server's own a record.", "O(N) where N is the length of the value",
+     NULL},
+    {"cplain", serve_plain, "write no-monitor no-slowlog", "admin dangerous", KEYS_NONE, 0,
+     "step command argument [argument ...]",
+     "Runs a command of an append-only file on strings of the server's own.",
+     "O(N) where N is the number of its keys, and that of the command", NULL},
+    {.name = SERVE_MOVE_OUT_UNASKED,
+     .function = serve_move_out_unasked,
+     .flags = "write no-monitor no-slowlog",
+     .categories = "admin dangerous",
+     .keys = KEYS_NONE},
+    {.name = NULL},
+};
+
 int served_register(RedisModuleCtx *ctx) {
     static const char *names[COUNT];
     for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
@@ -149,29 +173,9 @@ int served_register(RedisModuleCtx *ctx) {
         asking[i] = register_one(ctx, &table[i], CKV_ASKING_PREFIX);
         if (!by_rules[i] || !asking[i]) return REDISMODULE_ERR;
     }
-    static const command_entry move_out = {
-        .name = "cmoveout",
-        .function = serve_move_out,
-        .flags = "write no-monitor no-slowlog",
-        .categories = "admin dangerous",
-        .keys = KEYS_ONE,
-        .key_flags = REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE,
-        .syntax = "key",
-        .summary = "Makes a record a string of the server's own.",
-        .complexity = "O(N) where N is the length of the value",
-    };
-    static const command_entry plain = {
-        .name = "cplain",
-        .function = serve_plain,
-        .flags = "write no-monitor no-slowlog",
-        .categories = "admin dangerous",
-        .keys = KEYS_NONE,
-        .syntax = "step command argument [argument ...]",
-        .summary = "Runs a command of an append-only file on strings of the server's own.",
-        .complexity = "O(N) where N is the number of its keys, and that of the command",
-    };
-    if (register_command(ctx, &move_out) != REDISMODULE_OK) return REDISMODULE_ERR;
-    return register_command(ctx, &plain);
+    for (const command_entry *e = own_commands; e->name; e++)
+        if (register_command(ctx, e) != REDISMODULE_OK) return REDISMODULE_ERR;
+    return REDISMODULE_OK;
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
@@ -179,6 +183,8 @@ int served_register(RedisModuleCtx *ctx) {
 uint8_t served_find(const char *name) {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(table[i].name, name)) return (uint8_t)i;
+    for (const command_entry *e = own_commands; e->name; e++)
+        if (!strcmp(e->name, name)) return CATALOGUE_OURS;
     return CATALOGUE_NOT_SERVED;
 }
 

@@ -27,7 +27,8 @@ typedef enum served_keys {
 /* Makes the commands known to the server. Once, when ours are. */
 int served_register(RedisModuleCtx *ctx);
 
-/* The number of the server's command of that name, in lower case; CATALOGUE_NOT_SERVED: none. */
+/* The number of the server's command of that name, in lower case, or CATALOGUE_NOT_SERVED;
+ * CATALOGUE_OURS: it tells an AOF and replicas of moves. */
 uint8_t served_find(const char *name);
 served_keys served_keys_of(int served);
 /* Whether it may write a string under a key that has none: which belongs into ckv. */

@@ -343,7 +343,7 @@ static int CreateCommand(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFu
     (void)ctx, (void)flags, (void)first, (void)last, (void)step;
     /* Those that stand for the server's own commands need the server. */
     if (strncmp(name, "ckv.", 4) && strncmp(name, "ckv+", 4) && strcmp(name, "cmoveout") &&
-        strcmp(name, "cplain"))
+        strcmp(name, "cmovein") && strcmp(name, "cplain"))
         shim_commands[shim_command_count++] = (shim_command){name, function};
     return REDISMODULE_OK;
 }
@@ -440,7 +440,7 @@ static int get_api(const char *name, void *at) {
         NOTHING(GetContextFlags),
         NOTHING(GetServerVersion),
         NOTHING(GetClientId),
-        NOTHING(GetClientUserNameById),
+        NOTHING(GetCurrentUserName),
         NOTHING(SetCommandInfo),
         NOTHING(LoadConfigs),
         NOTHING(RegisterInfoFunc),

@@ -184,9 +184,36 @@ def keys_of(slot, count):
     return [b"%d:%s" % (i, tag) for i in range(count)]
 
 
+def start_move(source, target, slot):
+    target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+    source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
+
+
+def migrate(source, target, slot):
+    """As redis-cli does it; the names of what was moved."""
+    moved = []
+    while names := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10):
+        assert source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names) in (b"OK", b"NOKEY")
+        moved += names
+    return moved
+
+
+def end_move(cluster, target, slot):
+    target.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+    for node in cluster.primaries:
+        if node is not target:
+            node.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+
+
+def other(cluster, node):
+    return next(n for n in cluster.primaries if n is not node)
+
+
 class Writer(threading.Thread):
     """Reads, writes and deletes records of its own over a cluster client, and checks every answer
     against what it knows. A command that the cluster sends away for too long is tried again."""
+
+    read = "CGET"
 
     def __init__(self, cluster, keys, seed, rate=None):
         super().__init__(daemon=True)
@@ -208,7 +235,7 @@ class Writer(threading.Thread):
                     raise
 
     def check(self, key):
-        got = self.command("CGET", key)
+        got = self.command(self.read, key)
         if got != self.stored.get(key):
             self.wrong.append((key, self.stored.get(key), got))
 

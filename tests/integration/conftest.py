@@ -1,6 +1,6 @@
 """Fixtures: one server for all tests that need no restart, and servers of their own for the others.
 
-    pytest tests/integration [--topology plain|aof|replica|asan]
+    pytest tests/integration [--topology plain|aof|replica|asan] [--io-threads 4]
 
 The topology changes what stands around the shared server, not the tests: with `aof` it is restarted
 from its append-only file after every test, with `replica` a second server follows it; in both cases
@@ -26,6 +26,7 @@ def pytest_addoption(parser):
         default="plain",
         help="what stands around the server under test",
     )
+    parser.addoption("--io-threads", type=int, default=1, help="of every server")
     parser.addoption("--no-slow", action="store_true", help="leave out the tests marked slow")
 
 
@@ -33,6 +34,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes seconds, or gigabytes of memory")
     if config.getoption("--topology") == "asan":
         servers.use_asan()
+    if config.getoption("--io-threads") > 1:
+        servers.EVERYWHERE["io-threads"] = config.getoption("--io-threads")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -28,6 +28,8 @@ ASAN_BINARY = os.path.join(ROOT, "build", "servers", "redis-7.0-asan", "redis-se
 # of theirs before all others.
 ASAN_ENV = {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"}
 
+EVERYWHERE = {}  # lines of every server's redis.conf
+
 PR_SET_PDEATHSIG = 1
 CRASH = re.compile(
     r"=== (REDIS|VALKEY) BUG REPORT|ASSERTION FAILED|ERROR: (Address|Leak)Sanitizer|runtime error:"
@@ -48,9 +50,11 @@ def free_port():
 
 
 def use_asan():
-    """All servers from here on are those with AddressSanitizer."""
+    """All servers from here on are those with AddressSanitizer: that of REDIS_SERVER if it is one."""
     global MODULE, BINARY
-    MODULE, BINARY = ASAN_MODULE, ASAN_BINARY
+    MODULE = ASAN_MODULE
+    if not os.path.dirname(BINARY).endswith("-asan"):
+        BINARY = ASAN_BINARY
     os.environ.update(ASAN_ENV)
 
 
@@ -107,6 +111,7 @@ class Server:
             "appendonly": "no",
             "enable-debug-command": "yes",
             "repl-diskless-sync-delay": 0,
+            **EVERYWHERE,
             **self.config,
         }
         conf = os.path.join(self.dir, "redis.conf")

@@ -12,7 +12,7 @@ KEYED = {
     "CINCR": "{k}", "CDECR": "{k}", "CINCRBY": "{k} 1", "CDECRBY": "{k} 1", "CINCRBYFLOAT": "{k} 1",
     "CDEL": "{k}", "CUNLINK": "{k}", "CDELEX": "{k}", "CEXISTS": "{k}", "CTOUCH": "{k}", "CTTL": "{k}",
     "CPTTL": "{k}", "CEXPIRETIME": "{k}", "CPEXPIRETIME": "{k}", "CEXPIRE": "{k} 9", "CPEXPIRE": "{k} 9000",
-    "CEXPIREAT": "{k} 9999999999", "CPEXPIREAT": "{k} 9999999999999", "CPERSIST": "{k}", "CMOVEOUT": "{k}",
+    "CEXPIREAT": "{k} 9999999999", "CPEXPIREAT": "{k} 9999999999999", "CPERSIST": "{k}", "CMOVEOUT": "{k}", "CMOVEIN": "{k}",
 }
 UNKEYED = {"CSCAN": "0", "CKEYS": "*", "CRANDOMKEY": "", "CDBSIZE": "", "CKV": "STATS", "CEVICT": ""}
 

@@ -5,7 +5,7 @@ import time
 import pytest
 import redis
 
-from cluster import Cluster, Writer, keys_of, map_name, slot_of
+from cluster import Cluster, Writer, end_move, keys_of, map_name, migrate, other, slot_of, start_move
 from helpers import is_error, reply, wait_for
 
 
@@ -13,30 +13,6 @@ from helpers import is_error, reply, wait_for
 def cluster():
     with Cluster() as cluster:
         yield cluster
-
-
-def start_move(source, target, slot):
-    target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
-    source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
-
-
-def migrate(source, target, slot):
-    names = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)
-    if names:
-        answer = source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names)
-        assert answer == b"OK"
-    return names
-
-
-def end_move(cluster, target, slot):
-    target.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
-    for node in cluster.primaries:
-        if node is not target:
-            node.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
-
-
-def other(cluster, node):
-    return next(n for n in cluster.primaries if n is not node)
 
 
 @pytest.mark.parametrize("records", (0, 1, 2000))

@@ -87,9 +87,9 @@ def test_every_setting_is_documented(r):
 
 
 def test_every_make_target_exists():
-    known = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), flags=re.M))
+    known = set(re.findall(r"^([a-z][a-z0-9-]*):", read("Makefile"), flags=re.M))
     for page in ["README.md"] + [f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md")]:
-        for target in re.findall(r"(?:^    |`)make ([a-z][a-z-]*)", read(page), flags=re.M):
+        for target in re.findall(r"(?:^    |`)make ([a-z][a-z0-9-]*)", read(page), flags=re.M):
             assert target in known, f"{page}: make {target}"
 
 
@@ -107,6 +107,11 @@ def test_the_readmes_table_is_that_of_the_results():
 def test_the_page_of_results_is_that_of_the_results():
     page = in_bench("import report, sys; sys.stdout.write(report.generated(open(report.PAGE).read()))")
     assert page == read("docs/results.md")
+
+
+def test_the_fleet_is_that_of_the_results():
+    page = in_bench("import fleet, sys; sys.stdout.write(fleet.generated(open(fleet.PAGE).read()))")
+    assert page == read("docs/operations.md")
 
 
 def test_every_picture_of_the_page_is_drawn():

@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from server import ROOT, Server
+from server import ROOT, Server, free_port
 
 PROGRAM = os.path.join(ROOT, "build", "ckv-estimate")
 READER = ["+@read", "+@connection", "+info", "+memory|stats"]
@@ -267,7 +267,7 @@ def test_only_hashes(ask, plain):
 
 
 def test_a_node_of_a_cluster(ask, program, own_server):
-    server = own_server({"cluster-enabled": "yes"}, module=False)
+    server = own_server({"cluster-enabled": "yes", "cluster-port": free_port()}, module=False)
     with server.client() as r:
         r.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
         while b"cluster_state:ok" not in r.execute_command("CLUSTER", "INFO"):

@@ -332,3 +332,18 @@ def test_memory_that_something_else_took_is_not_made_good_by_one_command(own_ser
         wait_for(lambda: r.config_get("maxmemory")[1] == b"%d" % limit and r.info("memory")["used_memory"] <= limit)
         assert r.strlen("large") == 4 * MB + 1 and 50_000 < r.execute_command("CDBSIZE") < 200_000
         assert r.info("stats")["evicted_keys"] == 0
+
+
+def test_keys_of_the_server_that_come_fast(own_server):
+    """By the time that a timer runs the server would have evicted some itself, and a map as well as any other."""
+    with own_server({"maxmemory-policy": "allkeys-random"}).client() as r:
+        r.execute_command("CONFIG", "SET", "maxmemory", r.info("memory")["used_memory"] + 20 * MB)
+        load(r, [os.urandom(100) for _ in range(60_000)])
+        for start in range(0, 12_000, 3000):
+            pipe = r.pipeline(transaction=False)
+            for i in range(start, start + 3000):
+                pipe.execute_command("SET", f"native:{i}", os.urandom(4000))
+            pipe.execute()
+        # Where there are no records any more, the server is left to itself.
+        assert r.execute_command("CDBSIZE") > 0
+        assert info(r)["evicted_other_keys"] > 0 and r.info("stats")["evicted_keys"] == 0

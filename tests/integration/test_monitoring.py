@@ -17,7 +17,7 @@ def test_the_dashboards_fields_exist(r):
     answer = [x.decode() for x in r.execute_command("EVAL", read("ckv.lua"), 0)]
     found = dict(zip(answer[::2], answer[1::2]))
     assert float(found["ckv_records"]) == 1
-    texts = {"ckv_prefixes", "ckv_prefixes_leaving"}
+    texts = {"ckv_prefixes", "ckv_prefixes_leaving", "ckv_moving_in", "ckv_moving_out"}
     assert {name for name in r.execute_command("INFO", "ckv") if name.startswith("ckv_")} - texts == set(found)
     expressions = [t["expr"] for panel in json.loads(read("ckv.json"))["panels"] for t in panel["targets"]]
     assert expressions

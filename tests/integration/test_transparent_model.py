@@ -25,7 +25,8 @@ def world(request, own_server):
 
     def make(config=(), replica=False):
         with_module = request.param == "prefixes"
-        ours = own_server(dict(config), module=with_module)
+        moving = {"ckv.move-cpu": 100} if with_module else {}
+        ours = own_server({**dict(config), **moving}, module=with_module)
         with ours.client() as r:
             if with_module and not r.execute_command("CONFIG", "GET", "ckv.prefixes"):
                 pytest.skip("this module has no ckv.prefixes")

@@ -12,6 +12,7 @@ from transparent_programs import CLIENTS, DATABASES
 
 SHRINK_SECONDS = 60
 PIPELINE = 300
+MOVING_SECONDS = 1
 AOF = {"appendonly": "yes", "appendfsync": "no", "aof-use-rdb-preamble": "no"}
 # Apart from these, replies are equal to the byte.
 UNORDERED = {b"KEYS", b"SMEMBERS", b"SINTER", b"SUNION", b"SDIFF", b"HKEYS", b"HVALS", b"SPOP", b"SRANDMEMBER"}
@@ -283,6 +284,14 @@ class Run:
         """Nothing to a server that has no such setting."""
         if self.ours.ask(0, "CONFIG", "GET", "ckv.prefixes"):
             assert self.ours.ask(0, "CONFIG", "SET", "ckv.prefixes", prefixes) == b"OK"
+            if self.at % 2:
+                self.let_strings_move()
+
+    def let_strings_move(self):
+        """Until they have, or a transaction that is open keeps them from it; else the next commands come in the middle of it."""
+        until = time.monotonic() + MOVING_SECONDS
+        while time.monotonic() < until and any(b"working" in way for way in self.ours.ask(0, "CKV", "MOVING")[1::2]):
+            time.sleep(0.01)
 
     def event_dump(self, db, key, to):
         """Each server takes what the other gives out."""

@@ -72,11 +72,17 @@ static size_t put(imitation *im, const entry *e) {
     return k->value_len + e->len;
 }
 
-/* What comes before anything is learned is stored as it is, or by zstd. */
+/* What comes before anything is learned is stored as it is, or by zstd, which keeps the room that
+ * the longest value took: in a bulk load that is likely to come so early. */
 static void store_unlearned(imitation *im) {
-    size_t raw = 0;
-    for (size_t i = 0; i < im->entries.count && raw < DEFAULT_TRAIN_AFTER; i++)
-        raw += put(im, &im->entries.all[i]);
+    const entries *all = &im->entries;
+    size_t raw = 0, longest = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t len = im->s->all[all->all[i].sampled].value_len;
+        if (len > im->s->all[all->all[longest].sampled].value_len) longest = i;
+        if (raw < DEFAULT_TRAIN_AFTER) raw += put(im, &all->all[i]);
+    }
+    if (all->count > 0) put(im, &all->all[longest]);
 }
 
 static void use(imitation *im, codec *c) {

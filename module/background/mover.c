@@ -1,0 +1,380 @@
+/* mover.c: strings move to where they belong. See mover.h. */
+#include "background/mover.h"
+
+#include "background/walk.h"
+#include "keyspace/aside.h"
+#include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
+#include "keyspace/move.h"
+#include "keyspace/places.h"
+#include "keyspace/prefixes.h"
+#include "keyspace/queued.h"
+#include "keyspace/replicate.h"
+#include "keyspace/tryagain.h"
+#include "server/busy.h"
+#include "server/child.h"
+#include "server/clock.h"
+#include "server/role.h"
+#include "server/timer.h"
+
+#include <string.h>
+
+#define REST_MS      100
+#define BUSY_MS      2 /* between slices, while clients are busy, */
+#define IDLE_MS      1
+#define SLICE_US     1000
+#define SAVED_UP_US  10000 /* time that passes without a slice: more of it is not made up for */
+#define IDLE_PERCENT 50
+
+#define SETTLE_US   1000000    /* after a pause, until all that it held back has run */
+#define AGAIN_US    60000000   /* until what could not move out is tried again */
+#define LOST_US     3600000000 /* between walks because of names that were forgotten */
+#define FREE_SHARE  0.02       /* of ckv.maxmemory: with less, nothing more moves in */
+#define STOP_ROOM   (64 << 10) /* bytes: with less, nothing more moves out, */
+#define RESUME_ROOM (1 << 20)  /* and goes on with so much */
+
+/* What goes one way. */
+typedef struct job {
+    bool wanted; /* a walk is to begin */
+    bool working;
+    bool carried_all;      /* records are out, all of them */
+    const char *waits_for; /* NULL: for nothing */
+    walk walk;
+    uint64_t moved, left, began_us, ended_us;
+    int64_t saved_bytes;
+    uint64_t changes;  /* of prefixes that it knows of */
+    uint64_t arrivals; /* of maps, when it began */
+    char *prefix;      /* of CKV MOVE; NULL: none */
+} job;
+
+static struct {
+    timer slices;
+    job jobs[MOVER_WAYS];
+    uint64_t last_us, paused_us;
+    double allowance_us; /* to be spent in slices */
+} mover;
+
+static const prefix_state moves[] = {[MOVER_IN] = PREFIX_SERVING, [MOVER_OUT] = PREFIX_LEAVING};
+static const char *const way_names[] = {"into ckv", "out of ckv"};
+
+/* ---- what belongs where ---------------------------------------------------------------------- */
+
+static bool named(const job *j, const char *key, size_t len) {
+    return j->prefix && prefixes_begins(j->prefix, key, len);
+}
+
+static bool belongs_in(const char *key, size_t len) {
+    prefix_state state = prefixes_match(key, len);
+    return state == PREFIX_SERVING ||
+           (state == PREFIX_NONE && named(&mover.jobs[MOVER_IN], key, len));
+}
+
+static bool belongs_out(const char *key, size_t len) {
+    prefix_state state = prefixes_match(key, len);
+    return state == PREFIX_LEAVING ||
+           (state == PREFIX_NONE && named(&mover.jobs[MOVER_OUT], key, len));
+}
+
+/* Whether the records of a key's slot are here, and no map of theirs on its way. */
+static bool is_settled(RedisModuleCtx *ctx, const char *key, size_t len) {
+    int db = RedisModule_GetSelectedDb(ctx);
+    uint32_t place = places_of_key((const uint8_t *)key, len);
+    return maps_at(db, place) ? maps_served_at(db, place) != NULL
+                              : tryagain_ask(ctx, db, place) == TRYAGAIN_NO;
+}
+
+/* ---- one key --------------------------------------------------------------------------------- */
+
+static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    if (queued_holds(name) || !is_settled(ctx, key, len)) {
+        aside_note(key, len);
+        return MOVE_LEFT;
+    }
+    move_result result = move_in_if_smaller(ctx, name, saved);
+    if (result == MOVE_DONE) replicate_moved_in(ctx, name);
+    return result;
+}
+
+static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name) {
+    int64_t most = maxmemory_room() / 2;
+    move_result result = move_out(ctx, name, most > 0 ? (size_t)most : 0);
+    if (result == MOVE_DONE) replicate_moved_out(ctx, name);
+    return result;
+}
+
+static void move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name) {
+    job *j = &mover.jobs[way];
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    if (!j->walk.wanted(key, len)) return; /* any more */
+    move_result result = way == MOVER_OUT    ? carry_out(ctx, name)
+                         : aside_holds(name) ? MOVE_LEFT
+                                             : take_in(ctx, name, &j->saved_bytes);
+    j->moved += result == MOVE_DONE;
+    j->left += result == MOVE_LEFT;
+}
+
+/* Strings whose time aside is over. False: there was none. */
+static bool take_back(RedisModuleCtx *ctx) {
+    size_t len;
+    RedisModuleString *name = aside_next_due();
+    if (!name) return false;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    bool back = belongs_in(key, len);
+    for (int db = 0; back && RedisModule_SelectDb(ctx, db) == REDISMODULE_OK; db++)
+        take_in(ctx, name, &mover.jobs[MOVER_IN].saved_bytes);
+    RedisModule_FreeString(NULL, name);
+    return true;
+}
+
+/* ---- what keeps strings where they are ------------------------------------------------------- */
+
+/* Of keys that a client's own replica holds nobody could tell whose they are; a replica in a
+ * cluster is told by its primary. */
+static bool follows_only(int flags) {
+    bool replica = flags & REDISMODULE_CTX_FLAGS_SLAVE;
+    return replica &&
+           (flags & REDISMODULE_CTX_FLAGS_CLUSTER || !(flags & REDISMODULE_CTX_FLAGS_READONLY));
+}
+
+static const char *kept_by(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    uint64_t now_us = clock_monotonic_us();
+    if (RedisModule_AvoidReplicaTraffic()) mover.paused_us = now_us;
+    if (flags & (REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING))
+        return "a file that is loaded";
+    if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";
+    if (child_at_work()) return "a child that saves";
+    return follows_only(flags) ? "the primary" : NULL;
+}
+
+/* Whether records fill ckv.maxmemory so far that for others some would have to go. What is learned
+ * takes its part of it in time. */
+static bool is_own_limit_near(void) {
+    long long quarter = ckv.config.maxmemory / 4, learned = 2 * ckv.config.dictionary_size;
+    return maxmemory_own_excess(FREE_SHARE, (size_t)(quarter < learned ? quarter : learned)) > 0;
+}
+
+/* The same of one way. */
+static const char *way_kept_by(mover_way way) {
+    const job *j = &mover.jobs[way];
+    if (way == MOVER_OUT)
+        return maxmemory_room() < (j->waits_for ? RESUME_ROOM : STOP_ROOM) ? "maxmemory" : NULL;
+    if (queued_unseen()) return "a transaction from before";
+    return is_own_limit_near() ? "ckv.maxmemory" : NULL;
+}
+
+static void note_wait(mover_way way, const char *why) {
+    job *j = &mover.jobs[way];
+    if (why && why != j->waits_for && strstr(why, "maxmemory"))
+        ckv_log("warning", "moving strings %s waits for memory (%s): %llu have moved",
+                way_names[way], why, (unsigned long long)j->moved);
+    j->waits_for = why;
+}
+
+/* Whether a walk is to begin: it was asked for, or a prefix has come to be in the state that makes
+ * its strings move. */
+static bool is_due(mover_way way) {
+    const job *j = &mover.jobs[way];
+    bool changed = prefixes_changes(moves[way]) != j->changes && prefixes_any_in(moves[way]);
+    return j->wanted || changed;
+}
+
+/* Whether some walk can go on. */
+static bool note_waits(const char *kept) {
+    bool some = false;
+    for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
+        const job *j = &mover.jobs[way];
+        if (j->working || is_due(way)) note_wait(way, kept ? kept : way_kept_by(way));
+        some |= j->working && !j->waits_for;
+    }
+    return some;
+}
+
+/* ---- a walk ---------------------------------------------------------------------------------- */
+
+static void begin(RedisModuleCtx *ctx, mover_way way) {
+    job *j = &mover.jobs[way];
+    walk_begin(&j->walk, ctx, way == MOVER_IN ? WALK_NATIVE_STRINGS : WALK_RECORDS,
+               way == MOVER_IN ? belongs_in : belongs_out);
+    j->wanted = false;
+    j->working = true;
+    j->carried_all = false;
+    j->waits_for = NULL;
+    j->moved = j->left = 0;
+    j->saved_bytes = 0;
+    j->began_us = clock_monotonic_us();
+    j->arrivals = maps_arrivals();
+    j->changes = prefixes_changes(moves[way]);
+    if (j->walk.keys > 0)
+        ckv_log("notice", "moving strings %s: %llu keys to look at", way_names[way],
+                (unsigned long long)j->walk.keys);
+}
+
+static void forget_prefix(job *j) {
+    RedisModule_Free(j->prefix);
+    j->prefix = NULL;
+}
+
+static void end(mover_way way) {
+    job *j = &mover.jobs[way];
+    walk_end(&j->walk);
+    j->working = false;
+    j->ended_us = clock_monotonic_us();
+    if (j->walk.keys > 0)
+        ckv_log("notice", "moved %llu strings %s in %.0f s, %llu stay where they are",
+                (unsigned long long)j->moved, way_names[way],
+                (double)(j->ended_us - j->began_us) / 1e6, (unsigned long long)j->left);
+    if (way == MOVER_OUT && maps_arrivals() != j->arrivals) {
+        j->wanted = true; /* they may have come behind the walk */
+        return;
+    }
+    j->carried_all = way == MOVER_OUT && j->left == 0;
+    forget_prefix(j);
+}
+
+/* Goes on until a time. */
+static void go_on(RedisModuleCtx *ctx, mover_way way, uint64_t until_us) {
+    job *j = &mover.jobs[way];
+    RedisModuleString *name;
+    while (j->working && !j->waits_for && clock_monotonic_us() < until_us) {
+        walk_answer answer = walk_step(&j->walk, ctx, &name);
+        if (answer == WALK_END) {
+            end(way);
+            return;
+        }
+        if (answer == WALK_NO_KEY) continue;
+        move_key(ctx, way, name);
+        RedisModule_FreeString(NULL, name);
+        note_wait(way, way_kept_by(way));
+    }
+}
+
+/* ---- what there is to do --------------------------------------------------------------------- */
+
+static bool is_again_due(mover_way way, uint64_t since_us) {
+    const job *j = &mover.jobs[way];
+    return !j->working && clock_monotonic_us() - j->ended_us >= since_us;
+}
+
+/* Whether there is no record under a prefix that is leaving. */
+static bool is_all_out(void) {
+    const job *out = &mover.jobs[MOVER_OUT];
+    bool carried = out->carried_all && !is_due(MOVER_OUT) && maps_arrivals() == out->arrivals;
+    return carried || !maps_any();
+}
+
+static void look_for_work(RedisModuleCtx *ctx) {
+    job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
+    if (is_all_out()) prefixes_forget_leaving();
+    if (prefixes_any_in(PREFIX_SERVING) && is_again_due(MOVER_IN, LOST_US))
+        in->wanted |= aside_has_lost();
+    if (prefixes_any_in(PREFIX_LEAVING) && !is_all_out() && is_again_due(MOVER_OUT, AGAIN_US))
+        out->wanted = true;
+    for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++) {
+        job *j = &mover.jobs[way];
+        if (j->prefix && role_follows(ctx)) forget_prefix(j);
+        if (is_due(way)) begin(ctx, way);
+    }
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static void earn(uint64_t now_us, unsigned percent) {
+    uint64_t passed_us = now_us - mover.last_us;
+    if (passed_us > SAVED_UP_US) passed_us = SAVED_UP_US;
+    mover.allowance_us += (double)passed_us * percent / 100;
+    if (mover.allowance_us > SLICE_US) mover.allowance_us = SLICE_US;
+    mover.last_us = now_us;
+}
+
+/* False: there was nothing to take back. */
+static bool take_slice(RedisModuleCtx *ctx, uint64_t until_us) {
+    bool some = false;
+    while (clock_monotonic_us() < until_us && !way_kept_by(MOVER_IN) && take_back(ctx)) some = true;
+    go_on(ctx, MOVER_IN, until_us);
+    go_on(ctx, MOVER_OUT, until_us);
+    return some;
+}
+
+static void tick(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    uint64_t began_us = clock_thread_us(), now_us = clock_monotonic_us();
+    const char *kept = kept_by(ctx);
+    if (!kept) look_for_work(ctx);
+    bool some = note_waits(kept), busy = !some || busy_clients(ctx);
+    unsigned percent = (unsigned)ckv.config.move_cpu;
+    earn(now_us, busy || percent > IDLE_PERCENT ? percent : IDLE_PERCENT);
+    if (!kept && mover.allowance_us > 0)
+        some |= take_slice(ctx, now_us + (uint64_t)mover.allowance_us);
+    uint64_t took_us = clock_thread_us() - began_us;
+    mover.allowance_us -= (double)took_us;
+    if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
+    timer_set(ctx, &mover.slices, !some ? REST_MS : busy ? BUSY_MS : IDLE_MS);
+}
+
+void mover_start(RedisModuleCtx *ctx) {
+    timer_register(ctx, &mover.slices, tick);
+    timer_set(ctx, &mover.slices, REST_MS);
+}
+
+/* ---- for others ------------------------------------------------------------------------------ */
+
+void mover_begin_anew(void) {
+    job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
+    in->wanted |= in->working || prefixes_any_in(PREFIX_SERVING);
+    out->wanted |= out->working || prefixes_any_in(PREFIX_LEAVING);
+}
+
+const char *mover_move(mover_way way, const char *prefix, size_t len) {
+    const char *error = prefixes_refuse(prefix, len);
+    if (error) return error;
+    if (len == 1 && *prefix == '*') len = 0;
+    switch (prefixes_match(prefix, len)) {
+    case PREFIX_SERVING:
+        return "the prefix is in ckv.prefixes, which says where its strings are";
+    case PREFIX_LEAVING:
+        return "the prefix was in ckv.prefixes: its strings are moving out";
+    case PREFIX_NONE:
+        break;
+    }
+    job *j = &mover.jobs[way], *other = &mover.jobs[!way];
+    if (j->prefix || (other->prefix && strcmp(other->prefix, prefix)))
+        return "strings are moving already, see CKV MOVING";
+    forget_prefix(other); /* the way back */
+    j->prefix = RedisModule_Strdup(prefix);
+    j->wanted = true;
+    return NULL;
+}
+
+static double seconds_of(const job *j) {
+    uint64_t until_us = j->working ? clock_monotonic_us() : j->ended_us;
+    return j->began_us ? (double)(until_us - j->began_us) / 1e6 : 0;
+}
+
+mover_progress mover_progress_of(mover_way way) {
+    const job *j = &mover.jobs[way];
+    bool going = j->working || is_due(way);
+    const char *waits_for = going && j->waits_for ? j->waits_for : "";
+    mover_progress p = {
+        .state = *waits_for    ? "waiting"
+                 : going       ? "working"
+                 : j->began_us ? "done"
+                               : "none",
+        .waits_for = waits_for,
+        .prefix = j->prefix ? j->prefix : "",
+        .keys = j->walk.keys,
+        .looked_at = j->walk.looked_at,
+        .moved = j->moved,
+        .left = j->left,
+        .saved_bytes = j->saved_bytes,
+        .seconds = seconds_of(j),
+    };
+    /* Keys come and go while it walks. */
+    if (!j->working || p.keys < p.looked_at) p.keys = p.looked_at;
+    if (p.looked_at > 0)
+        p.seconds_left = p.seconds * (double)(p.keys - p.looked_at) / (double)p.looked_at;
+    return p;
+}

@@ -1,0 +1,26 @@
+/*
+ * aside.h: strings under a prefix that are left to the server for a while, though they belong into
+ * ckv:
+ *
+ *      moved out     a command that only the server can run has come by, and another may follow
+ *      bits          bit maps and HyperLogLogs: all commands on them are the server's
+ *      watched       EXEC asks the server whether a watched key has expired
+ *
+ * Their names are kept in two generations. Whoever is not named again for a minute or two is due:
+ * background/mover.c takes it in.
+ */
+#ifndef CKV_ASIDE_H
+#define CKV_ASIDE_H
+
+#include "ckv.h"
+
+void aside_note(const char *key, size_t len);
+bool aside_holds(const RedisModuleString *key);
+
+/* A name that is due, which is forgotten; the caller frees it. NULL: none. */
+RedisModuleString *aside_next_due(void);
+
+/* Whether names were forgotten before they were due, because there were too many; asks once. */
+bool aside_has_lost(void);
+
+#endif

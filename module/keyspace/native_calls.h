@@ -1,0 +1,18 @@
+/* native_calls.h: which commands of the server's the module has called, so that INFO can leave them
+ * out (transparent/serve_info.c). */
+#ifndef CKV_NATIVE_CALLS_H
+#define CKV_NATIVE_CALLS_H
+
+#include "ckv.h"
+
+/* The server counts a command that is served and calls its own as both: that it was called from
+ * here, by its name in lower case, and how often; from now on it was not. */
+void native_note_call(const char *command);
+uint64_t native_calls_of(const char *command);
+void native_forget_calls(void);
+
+/* What MEMORY USAGE says of a key, bytes; 0: there is none. */
+#define NATIVE_MEMORY_USAGE "memory|usage"
+size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key);
+
+#endif

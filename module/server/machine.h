@@ -1,0 +1,11 @@
+/* machine.h: the machine that the server runs on. */
+#ifndef CKV_MACHINE_H
+#define CKV_MACHINE_H
+
+#include <stdint.h>
+
+/* Bytes that could be taken while a tenth of all memory stays available; as of a second ago. As
+ * much as one likes where the system does not say. */
+int64_t machine_spare_bytes(void);
+
+#endif

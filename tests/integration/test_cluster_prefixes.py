@@ -1,0 +1,101 @@
+"""Slots that hold both, records of a prefix and values of the server's own, move from node to node under plain commands."""
+
+import pytest
+
+from cluster import Cluster, Writer, end_move, keys_of, migrate, other, slot_of, start_move
+from helpers import wait_for
+from test_cluster_atomic import Redis, Valkey
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"', "ckv.train-after": "64kb"}) as cluster:
+        cluster.server = next((s for s in (Valkey, Redis) if s.has_it(cluster.nodes[0])), None)
+        yield cluster
+
+
+class PlainWriter(Writer):
+    """Commands that are served from ckv, and others that only the server can run."""
+
+    read = "GET"
+
+    def step(self, n):
+        key = self.random.choice(self.keys)
+        kind = self.random.random()
+        old = self.stored.get(key)
+        if kind < 0.4:
+            self.check(key)
+        elif kind < 0.6:
+            value = b"%s %d" % (key, n)
+            self.expect(self.command("SET", key, value), True)
+            self.stored[key] = value
+        elif kind < 0.7:
+            self.stored[key] = (old or b"") + b"+"
+            self.expect(self.command("APPEND", key, "+"), len(self.stored[key]))
+        elif kind < 0.8:  # moves out
+            bits = bytearray(old or b"\0")
+            bits[0] |= 1
+            self.command("SETBIT", key, 7, 1)
+            self.stored[key] = bytes(bits)
+        elif kind < 0.9:
+            self.expect(self.command("DEL", key), int(old is not None))
+            self.stored.pop(key, None)
+        else:
+            self.command("HSET", b"hash:" + key, "field", n)
+            self.expect(self.command("HGET", b"hash:" + key, "field"), b"%d" % n)
+
+    def expect(self, got, wanted):
+        if got != wanted:
+            self.wrong.append((wanted, got))
+
+
+def start_writers(cluster, slot):
+    writers = [PlainWriter(cluster, keys_of(slot, 200)[i::2], i) for i in range(2)]
+    for writer in writers:
+        for key in writer.keys[::2]:
+            writer.command("SET", key, b"first " * 20)
+            writer.stored[key] = b"first " * 20
+        writer.start()
+    return writers
+
+
+def finish(cluster, writers, node):
+    """The node and its replica list what the writers know."""
+    for writer in writers:
+        writer.finish()
+    assert not any(w.refused for w in writers)
+    strings = {key for w in writers for key in w.stored}
+    replica = cluster.replicas[cluster.primaries.index(node)]
+    assert node.ask("WAIT", 1, 10_000) == 1
+    slot = slot_of(next(iter(strings)))
+    for server in (node, replica):
+        assert {key for key in server.ask("KEYS", "[0-9]*") if slot_of(key) == slot} == strings
+        assert not [key for key in server.ask("KEYS", "*") if key.startswith(b"ckv:")]
+
+
+def test_by_migrate(cluster):
+    slot = slot_of(b"by migrate")
+    writers = start_writers(cluster, slot)
+    for _ in range(4):
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        start_move(source, target, slot)
+        migrate(source, target, slot)
+        end_move(cluster, target, slot)
+        cluster.wait()
+    finish(cluster, writers, cluster.owner(slot))
+
+
+def test_atomically(cluster):
+    if not cluster.server:
+        pytest.skip("the server has no atomic slot migration")
+    slot = slot_of(b"atomically")
+    writers = start_writers(cluster, slot)
+    for _ in range(4):
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        cluster.server.start(source, target, slot, slot)
+        wait_for(lambda: cluster.server.state(target) in ("done", "failed"), 60)
+        assert cluster.server.state(target) == "done"
+        cluster.wait()
+    finish(cluster, writers, cluster.owner(slot))

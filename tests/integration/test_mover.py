@@ -1,0 +1,385 @@
+"""The mover: strings under a prefix move into ckv and out again, and nobody notices."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from helpers import info, is_error, late_by, reply, texts, wait_for, wait_for_replica
+from mover_data import ask, assert_same, fill, move_in, move_out, moving, state, wait_moved
+
+FAST = {"ckv.move-cpu": 100}
+COUNT = 10_000
+
+
+def memory(r):
+    return r.execute_command("INFO", "memory")["used_memory"]
+
+
+def records(r):
+    return info(r)["records"]
+
+
+def test_in_and_out_again(own_server):
+    with own_server(FAST).client() as r:
+        fill(r, COUNT)
+        before = state(r)
+        told = move_in(r)
+        strings = sum(kind == b"string" and key.startswith(b"user:") for (_, key), (kind, *_) in before.items())
+        assert told["moved"] + told["left"] == strings
+        assert info(r)["records"] == told["moved"] > 0.9 * strings
+        assert_same(before, state(r))
+        told = move_out(r)
+        assert told["left"] == 0 and info(r)["records"] == 0
+        wait_for(lambda: not info(r)["prefixes_leaving"], what="that the prefix is forgotten")
+        assert_same(before, state(r))
+
+
+def test_memory_falls_by_what_is_told(own_server):
+    server = own_server({"ckv.maps": 16, "ckv.train-after": "1gb", **FAST})
+    with server.client() as r:
+        # What is made once, of work space and maps, is not what the strings save.
+        r.execute_command("CSET", "first", "a")
+        ask(r, [("SET", f"user:{i}", value) for i, value in enumerate(texts(5 * COUNT))])
+        time.sleep(0.5)
+        used = memory(r)
+        told = move_in(r)
+        saved = used - memory(r)
+        assert saved > 10 * 5 * COUNT and abs(told["saved_bytes"] - saved) < 0.15 * saved
+
+
+def test_a_server_that_starts_with_strings_takes_them_in(own_server):
+    server = own_server({"appendonly": "yes"})
+    with server.client() as r:
+        fill(r, 500)
+        before = state(r)
+    server.config |= {"ckv.prefixes": '"user:"', **FAST}
+    server.restart()
+    with server.client() as r:
+        assert wait_moved(r, b"in")["moved"] > 300
+        assert_same(before, state(r))
+        r.execute_command("DEBUG", "RELOAD")
+        assert_same(before, state(r))
+
+
+def test_a_restart_with_the_setting_forgotten_goes_on_moving_out(own_server):
+    server = own_server({"save": "900 1", **FAST})
+    with server.client() as r:
+        fill(r, 500)
+        before = state(r)
+        move_in(r)
+    server.restart()
+    with server.client() as r:
+        wait_for(lambda: not info(r)["prefixes_leaving"], what="the end of moving out")
+        assert records(r) == 0
+        assert_same(before, state(r))
+
+
+def test_no_event_no_watch_no_tracking(own_server):
+    server = own_server({"notify-keyspace-events": "KEAnm", **FAST})
+    with server.client() as r, server.client() as listener, server.socket() as tracker, server.client() as watcher:
+        fill(r, 500)
+        keys = [k for k in r.execute_command("KEYS", "user:*") if r.execute_command("TYPE", k) == b"string"]
+        listener.connection.send_command("PSUBSCRIBE", "__key*__:*")
+        assert listener.connection.read_response()[0] == b"psubscribe"
+        tracker.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\n")
+        tracker.sendall(b"".join(b"GET %s\r\n" % k for k in keys) + b"PING\r\n")
+        read_until(tracker, b"+PONG\r\n")
+        for move in (move_in, move_out):
+            watcher.execute_command("WATCH", *keys)
+            move(r)
+            replies = [watcher.execute_command(word) for word in ("MULTI", "PING", "EXEC")]
+            assert replies == [b"OK", b"QUEUED", [b"PONG"]]
+        assert not listener.connection.can_read(timeout=0.2)
+        tracker.sendall(b"PING\r\n")
+        assert read_until(tracker, b"+PONG\r\n") == b"+PONG\r\n"
+        r.execute_command("SET", keys[0], "new")
+        assert listener.connection.read_response()[0] == b"pmessage"
+        assert b"invalidate" in read_until(tracker, keys[0])
+
+
+def read_until(s, end):
+    got = b""
+    while end not in got:
+        got += s.recv(1 << 16)
+    return got
+
+
+def test_what_would_not_gain_stays_and_is_left_alone(own_server):
+    server = own_server({"ckv.train-after": "64kb", **FAST})
+    rng = random.Random(1)
+    with server.client() as r:
+        for i, value in enumerate(texts(3000)):
+            r.execute_command("SET", f"text:{i}", value)
+        move_in(r, "text:")
+        wait_for(lambda: info(r)["dictionaries"] > 0, what="a dictionary")
+        for i in range(20):
+            r.execute_command("SET", f"photo:{i}", rng.randbytes(5000))
+        r.execute_command("SET", "photo:huge", bytes(3 << 20))
+        r.execute_command("PFADD", "photo:seen", *range(1000))
+        r.execute_command("HSET", "photo:hash", "a", 1)
+        told = move_in(r, "text: photo:")
+        assert told["moved"] == 0 and told["left"] == 22
+        before = info(r)["moved_in"]
+        time.sleep(0.5)
+        assert info(r)["moved_in"] == before and moving(r, b"in")["seconds"] == told["seconds"]
+
+
+def test_bits_in_use_stay(own_server):
+    with own_server(FAST).client() as r:
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "seen:")
+        r.execute_command("SET", "seen:1", "abc")
+        assert records(r) == 1
+        r.execute_command("SETBIT", "seen:1", 3, 1)
+        r.execute_command("SETBIT", "seen:2", 3, 1)
+        assert records(r) == 0
+        told = move_in(r, "seen: more:")
+        assert told["left"] == 2 and records(r) == 0
+
+
+def test_a_replica_moves_by_itself(own_server):
+    primary = own_server(FAST)
+    replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", **FAST})
+    with primary.client() as r, replica.client() as second:
+        wait_for(lambda: second.execute_command("INFO", "replication")["master_link_status"] == "up", what="the replica")
+        fill(r, 1000)
+        wait_for_replica(r)
+        before = state(r)
+        offset = r.execute_command("INFO", "replication")["master_repl_offset"]
+        move_in(r)
+        assert records(second) == 0
+        assert_same(before, state(second))
+        move_in(second)
+        assert records(second) == records(r) > 500
+        assert_same(before, state(second))
+        move_out(r)
+        assert records(second) > 500
+        assert_same(before, state(second))
+        # Nothing but pings was told.
+        assert r.execute_command("INFO", "replication")["master_repl_offset"] - offset < 200
+
+
+def test_a_replica_that_syncs_in_the_middle_and_is_promoted(own_server):
+    primary = own_server()
+    with primary.client() as r:
+        fill(r, 20_000)
+        before = state(r)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        wait_for(lambda: 1000 < records(r), what="some records")
+        replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", "ckv.prefixes": '"user:"'})
+        with replica.client() as second:
+            wait_for(lambda: second.execute_command("INFO", "replication")["master_link_status"] == "up", what="the replica")
+            assert 0 < records(second) < len(before), "the replica should sync in the middle"
+            primary.kill()
+            second.execute_command("REPLICAOF", "NO", "ONE")
+            assert_same(before, state(second))
+            second.execute_command("CONFIG", "SET", "ckv.move-cpu", 100)
+            wait_moved(second, b"in")
+            assert_same(before, state(second))
+
+
+def test_moving_out_stops_before_maxmemory_and_goes_on(own_server):
+    server = own_server({"maxmemory-policy": "allkeys-lru", "ckv.train-after": "1gb", **FAST})
+    with server.client() as r:
+        values = texts(40_000)
+        pipe = r.pipeline(transaction=False)
+        for i, value in enumerate(values):
+            pipe.execute_command("SET", f"user:{i}", value)
+        pipe.execute()
+        move_in(r)
+        r.execute_command("CONFIG", "SET", "maxmemory", memory(r) + 2_500_000)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
+        wait_for(lambda: moving(r, b"out")["waits_for"] == "maxmemory", 60, "the limit")
+        assert 0 < records(r) < 40_000 and info(r)["moving_out"] == "waiting"
+        assert "moving strings out of ckv waits for memory (maxmemory)" in server.log()
+        time.sleep(0.5)
+        assert records(r) > 0
+        assert info(r)["evicted_records"] == 0 and info(r)["evicted_other_keys"] == 0
+        r.execute_command("CONFIG", "SET", "maxmemory", 0)
+        assert wait_moved(r, b"out")["left"] == 0 and records(r) == 0
+        assert r.execute_command("MGET", *[f"user:{i}" for i in range(40_000)]) == values
+
+
+def test_moving_in_stops_before_ckv_maxmemory(own_server):
+    server = own_server({"ckv.maxmemory": "3mb", "maxmemory-policy": "allkeys-lru", **FAST})
+    with server.client() as r:
+        fill(r, 60_000)
+        before = state(r)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        wait_for(lambda: moving(r, b"in")["waits_for"] == "ckv.maxmemory", 60, "the limit")
+        assert info(r)["evicted_records"] == 0
+        assert_same(before, state(r))
+        r.execute_command("CONFIG", "SET", "ckv.maxmemory", 0)
+        wait_moved(r, b"in")
+        assert_same(before, state(r))
+
+
+def test_a_transaction_from_before_the_prefix(own_server):
+    """What it has queued is the server's own INCR, which must find its string."""
+    server = own_server(FAST)
+    with server.client() as r, server.client() as other:
+        r.execute_command("SET", "user:1", 41)
+        other.execute_command("MULTI")
+        other.execute_command("INCR", "user:1")
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        wait_for(lambda: moving(r, b"in")["waits_for"] == "a transaction from before", what="the wait")
+        assert other.execute_command("EXEC") == [42]
+        assert wait_moved(r, b"in")["moved"] == 1
+        assert r.execute_command("GET", "user:1") == b"42"
+
+
+def test_a_command_that_a_pause_holds_back(own_server):
+    server = own_server(FAST)
+    with server.client() as r, server.client() as other:
+        r.execute_command("SET", "user:1", 41)
+        r.execute_command("CLIENT", "PAUSE", 400, "WRITE")
+        other.connection.send_command("SETBIT", "user:1", 1, 0)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        assert other.connection.read_response() == 0
+        wait_moved(r, b"in")
+        assert r.execute_command("GET", "user:1") == b"41"
+
+
+def test_watch_sees_a_moved_string_expire(own_server):
+    server = own_server(FAST)
+    with server.client() as r, server.client() as early, server.client() as late:
+        r.execute_command("SET", "user:1", "a", "PX", 3000)
+        early.execute_command("WATCH", "user:1")
+        move_in(r)
+        late.execute_command("WATCH", "user:1")
+        time.sleep(3.2)
+        for watcher in early, late:
+            assert [watcher.execute_command(word) for word in ("MULTI", "PING", "EXEC")] == [b"OK", b"QUEUED", None]
+
+
+@pytest.mark.parametrize("out", [False, True], ids=["in", "out"])
+def test_scan_meets_every_key(own_server, out):
+    with own_server().client() as r:
+        fill(r, 5000)
+        keys = set(r.execute_command("KEYS", "*"))
+        if out:
+            r.execute_command("CONFIG", "SET", "ckv.move-cpu", 100)
+            move_in(r)
+            r.execute_command("CONFIG", "SET", "ckv.move-cpu", 1)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "" if out else "user:")
+        while True:
+            found, cursor = set(), b"0"
+            working = moving(r, b"out" if out else b"in")["state"] == "working"
+            while True:
+                cursor, some = r.execute_command("SCAN", cursor, "COUNT", 20)
+                found.update(some)
+                if cursor == b"0":
+                    break
+            assert keys - found == set()
+            r.execute_command("CONFIG", "SET", "ckv.move-cpu", 100)
+            if not working:
+                break
+
+
+def test_databases_that_are_swapped_in_the_middle(own_server):
+    with own_server({"ckv.move-cpu": 1}).client() as r:
+        fill(r, 10_000)
+        before = state(r)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        wait_for(lambda: records(r) > 500, what="some records")
+        r.execute_command("SWAPDB", 0, 3)
+        r.execute_command("CONFIG", "SET", "ckv.move-cpu", 100)
+        left = wait_moved(r, b"in")["left"]
+        strings = sum(kind == b"string" and key.startswith(b"user:") for (_, key), (kind, *_) in before.items())
+        assert records(r) + left == strings
+        assert_same({(3 - db, key): what for (db, key), what in before.items()}, state(r))
+
+
+class Client(threading.Thread):
+    """Commands on keys of its own, every reply checked against what must come."""
+
+    def __init__(self, server, number, keys):
+        super().__init__()
+        self.server, self.rng = server, random.Random(number)
+        self.values = {f"user:c{number}:{i}".encode(): None for i in range(keys)}
+        self.stop, self.count, self.wrong = threading.Event(), 0, []
+
+    def fill(self):
+        with self.server.client() as r:
+            for key, value in zip(self.values, texts(len(self.values), seed=9)):
+                self.values[key] = value
+            r.execute_command("MSET", *[x for pair in self.values.items() for x in pair])
+
+    def step(self, r):
+        key, kind = self.rng.choice(list(self.values)), self.rng.randrange(8)
+        value = self.values[key]
+        new = b"%d %s" % (self.rng.randrange(10**6), b"text " * self.rng.randrange(20))
+        if kind < 3:
+            return ("GET", key), value
+        if kind == 3:
+            self.values[key] = new
+            return ("SET", key, new, "EX", 10_000), b"OK"
+        if kind == 4:
+            self.values[key] = new
+            return ("SET", key, new, "GET"), value
+        if kind == 5:
+            self.values[key] = None
+            return ("DEL", key), int(value is not None)
+        if kind == 6:
+            self.values[key] = (value or b"") + b"+"
+            return ("APPEND", key, "+"), len(self.values[key])
+        return ("STRLEN", key), len(value or b"")
+
+    def run(self):
+        with self.server.client() as r:
+            while not self.stop.is_set():
+                command, expected = self.step(r)
+                got = reply(r, *command)
+                if got != expected:
+                    self.wrong.append((command, expected, got))
+                self.count += 1
+
+
+def under_load(server, rounds, keys, timeout):
+    clients = [Client(server, n, keys) for n in range(3)]
+    for client in clients:
+        client.fill()
+        client.start()
+    try:
+        with server.client() as r:
+            for _ in range(rounds):
+                move_in(r, timeout=timeout)
+                assert info(r)["records"] > keys
+                move_out(r, timeout=timeout)
+            wait_for(lambda: all(client.count > 100 for client in clients), timeout, "some commands")
+    finally:
+        for client in clients:
+            client.stop.set()
+            client.join()
+    for client in clients:
+        assert client.wrong == []
+
+
+def test_every_reply_is_right_under_load(own_server):
+    under_load(own_server(FAST), rounds=3, keys=2000, timeout=120)
+
+
+@pytest.mark.slow
+def test_every_reply_is_right_under_load_of_a_million(own_server):
+    server = own_server({"ckv.move-cpu": 20})
+    with server.client() as r:
+        fill(r, 800_000)
+        before = state(r)
+        under_load(server, rounds=1, keys=20_000, timeout=1800)
+        after = {key: what for key, what in state(r).items() if not key[1].startswith(b"user:c")}
+        assert_same(before, after)
+
+
+def test_a_prefix_that_leaves_twice(own_server):
+    with own_server(FAST).client() as r:
+        for _ in range(2):
+            r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+            r.execute_command("SCAN", 0, "COUNT", 1)  # a cursor is out: the prefix is not forgotten at once
+            ask(r, [("SET", f"user:{i}", i) for i in range(500)])
+            move_out(r)
+            assert [r.execute_command("GET", f"user:{i}") for i in (0, 499)] == [b"0", b"499"]
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        ask(r, [("SET", f"user:{i}", i) for i in range(500)])
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
+        assert r.execute_command("MGET", *[f"user:{i}" for i in range(500)]) == [b"%d" % i for i in range(500)]

@@ -1,0 +1,74 @@
+"""Commands that another module calls: under prefixes they do and say what they do and say on a plain server."""
+
+import os
+import subprocess
+
+import pytest
+
+from helpers import reply
+from server import ROOT
+
+# Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
+MODIFIERS = ("!", "!E", "!ES", "!EC")
+COMMANDS = """
+GET none|SET a 1|GET a|GET wrong|INCR a|APPEND a 23|STRLEN a|SET b v EX 100|TTL b|SET b w XX GET|GETDEL a|EXISTS a b
+MSET a 1 b 2|MGET a b wrong|TYPE a|RENAME a c|COPY c a|DEL a c|SETBIT b 7 1|PFADD h x|PFCOUNT h|LPUSH a x
+LPUSH b x|GETRANGE b 0 1|DBSIZE|UNLINK h|SETEX b 0 v|SET b|NOSUCH b|EXPIRE b 100|PERSIST b|BITOP NOT d b|GET d
+"""
+REFUSALS = ("no permissions to", "acl verification failed", "can't run this command", "can't access at least one")
+# Who calls: a user, and what the call stands in.
+AROUND = ("alone", "multi", "script")
+USERS = {"default": "nopass ~* +@all", "reader": "~a ~b +@read +caller.call +eval +multi +exec", "nobody": "+caller.call"}
+
+
+@pytest.fixture(scope="session")
+def caller(tmp_path_factory):
+    library = str(tmp_path_factory.mktemp("caller") / "caller.so")
+    source = os.path.join(ROOT, "tests", "integration", "caller.c")
+    given = os.environ.get("REDISMODULE_INCLUDE")
+    include = [f"-I{given}"] if given else []
+    include += ["-idirafter", os.path.join(ROOT, "build", "deps", "include")]
+    cc = os.environ.get("CC", "cc")
+    subprocess.run([cc, "-O1", "-Wall", "-shared", "-fPIC", *include, "-o", library, source], check=True)
+    return library
+
+
+def ask(r, around, words):
+    if around == "script":
+        return reply(r, "EVAL", "return redis.pcall(unpack(ARGV))", 0, *words)
+    if around == "multi":
+        return [reply(r, "MULTI"), reply(r, *words), reply(r, "EXEC")]
+    return reply(r, *words)
+
+
+def told(answer):
+    """A refusal has other words where a script has called the module, and on Redis 7.0."""
+    return "refused" if any(words in str(answer) for words in REFUSALS) else repr(answer)
+
+
+def said(server, user, around, modifiers):
+    with server.client() as r:
+        r.flushall()
+        r.lpush("wrong", "x")
+        r.acl_setuser(user, reset=False)
+        r.execute_command("ACL", "SETUSER", user, "on", ">pw", *USERS[user].split())
+    with server.client() as r:
+        r.execute_command("AUTH", user, "pw")
+        for line in COMMANDS.strip().replace("\n", "|").split("|"):
+            words = ["CALLER.CALL", modifiers, *line.split()]
+            yield line, told(ask(r, around, words))
+
+
+@pytest.fixture
+def servers(own_server, caller):
+    ours = own_server({"loadmodule": caller, "ckv.prefixes": "*", "ckv.maps": 16})
+    plain = own_server({"loadmodule": caller}, module=False)
+    return ours, plain
+
+
+def test_a_module_notices_nothing(servers):
+    for user in USERS:
+        for around in AROUND:
+            for modifiers in MODIFIERS:
+                for ours, theirs in zip(*(said(s, user, around, modifiers) for s in servers)):
+                    assert ours == theirs, f"{user}, {around}, {modifiers}"
