@@ -109,14 +109,23 @@ static bool start_thread(void) {
     return started;
 }
 
-/* Threads come one by one, as there is something to do. Where none can be started, the batches wait
- * for the next attempt. */
+/* Threads come one by one, as there is something to do. */
 static void hand_over(job *j) {
     pthread_mutex_lock(&desk.lock);
     if (desk.threads < desk.wanted && start_thread()) desk.threads++;
     join(&desk.waiting, j);
     pthread_cond_signal(&desk.filled);
     pthread_mutex_unlock(&desk.lock);
+}
+
+/* Whether somebody takes what is handed over. The system may refuse threads, for now or for good.
+ */
+static bool have_encoder(void) {
+    pthread_mutex_lock(&desk.lock);
+    if (desk.threads == 0 && desk.wanted > 0 && start_thread()) desk.threads++;
+    bool any = desk.threads > 0 && desk.wanted > 0;
+    pthread_mutex_unlock(&desk.lock);
+    return any;
 }
 
 static job *take_from(line *l) {
@@ -132,17 +141,24 @@ static uint64_t count(void) {
     return maps_totals().totals.young + maps_totals_unserved().totals.young;
 }
 
-/* Fills a batch. Where nothing was found among all there is, it is not looked for again soon. */
+static bool is_full(void) {
+    return young_bytes(&ckv.shared.young) > FULL(ckv.shared.young.limit);
+}
+
+/* Fills a batch. Where nothing old was found among all there is, it is not looked for again soon.
+ */
 static void fill(young_batch *b, young_choice which, uint64_t deadline_us) {
     static uint64_t nothing_until_us;
     uint64_t now_ticks = expiry_ticks(clock_now_ms());
     uint32_t maps = ckv.shared.young.maps, seen = 0, looked;
-    if (!which.all && clock_monotonic_us() < nothing_until_us) return;
+    bool hurry = which.all || is_full();
+    if (!hurry && clock_monotonic_us() < nothing_until_us) return;
     do {
         looked = young_batch_fill(b, &ckv.shared, which, now_ticks, PASSED_AT_ONCE);
         seen += looked;
     } while (looked == PASSED_AT_ONCE && seen < maps && clock_monotonic_us() < deadline_us);
-    if (b->count == 0 && seen >= maps) nothing_until_us = clock_monotonic_us() + NOTHING_US;
+    if (!hurry && b->count == 0 && seen >= maps)
+        nothing_until_us = clock_monotonic_us() + NOTHING_US;
 }
 
 static void swap_in(const young_batch *b, const young_item *item) {
@@ -219,10 +235,6 @@ size_t settle_some(void) {
     return before > after ? before - after : 0;
 }
 
-static bool is_full(void) {
-    return young_bytes(&ckv.shared.young) > FULL(ckv.shared.young.limit);
-}
-
 static bool much;
 
 void settle_step(uint64_t deadline_us, settle_when when) {
@@ -231,7 +243,7 @@ void settle_step(uint64_t deadline_us, settle_when when) {
     bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
     if (much || count() == 0 || (when == SETTLE_LATER && !hurry && !is_full())) return;
     uint64_t by = expiry_ticks(is_full() ? clock_now_ms() : clock_now_ms() - AGE_MS);
-    if (ckv.config.encode_threads > 0) {
+    if (have_encoder()) {
         distribute(hurry ? (young_choice){UINT64_MAX, true} : (young_choice){by, false},
                    deadline_us);
         much = is_full() || hurry;
@@ -248,17 +260,13 @@ bool settle_much(void) {
     return much;
 }
 
-/* What is young is encoded in its order, or is gone: so what counts is how many of them were. */
-static uint64_t done_with(void) {
-    return ckv.shared.young.settled + ckv.shared.young.spared;
-}
-
+/* What is young is encoded in its order, or is gone: so what counts is how many have left. */
 uint64_t settle_mark(void) {
-    return done_with() + count();
+    return ckv.shared.young.left + count();
 }
 
 bool settle_has_come_to(uint64_t mark) {
-    return done_with() >= mark || count() == 0;
+    return ckv.shared.young.left >= mark || count() == 0;
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */

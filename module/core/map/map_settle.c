@@ -54,7 +54,8 @@ static bool take(map *m, young_batch *b, young_choice which, uint64_t now_ticks)
     int touched = 0;
     for (large *l; (l = m->to_encode) != NULL;) {
         const young_tail *tail = large_tail(l);
-        if (!which.all && tail->since > which.by) return true;
+        bool recent = tail->since > which.by && tail->since <= now_ticks; /* by a clock set back */
+        if (!which.all && recent) return true;
         if (!which.all && tail->touched) {
             if (++touched > TOUCHED_AT_A_TIME) return true;
             map_young_again(m, l, now_ticks);

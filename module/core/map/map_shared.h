@@ -37,7 +37,7 @@ void map_shared_clear(map_shared *s);
  * of which the codecs take note. The bytes are good until the next new value, or are the caller's
  * own. False: out of memory. */
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out);
-/* The same for a value that can't be young. */
+/* The same for a value that is not to be young. */
 bool map_encode_now(map_shared *s, const void *value, size_t n, codec_value *out);
 
 #endif

@@ -61,6 +61,7 @@ void map_young_enter(map *m, large *l) {
 void map_young_leave(map *m, large *l) {
     size_t bytes = m->shared->mem->usable(l);
     m->totals.young--;
+    m->shared->young.left++;
     m->totals.young_bytes -= bytes;
     young_note_bytes(&m->shared->young, 0 - (uint64_t)bytes);
     take_from_list(m, l);

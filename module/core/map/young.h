@@ -25,6 +25,7 @@ typedef struct young_state {
     uint64_t last_number;   /* of a value of any map */
     struct map *ring;       /* the maps of a group that may have something to encode; its first */
     uint32_t maps;          /* in it */
+    uint64_t left;          /* records that are young no longer, since the start */
     /* Values, since the start: */
     uint64_t settled; /* that were encoded while young, */
     uint64_t spared;  /* that never met an encoder: overwritten or deleted before, */
