@@ -32,6 +32,8 @@
 #define NOTHING_US 100000
 /* What the main thread encodes itself in one go. Bytes. */
 #define OWN_BYTES (8u << 10)
+/* And no longer value than this, as long as there are threads. Bytes. */
+#define OWN_LONGEST (16u << 10)
 /* How long it swaps in, then, what threads have done. */
 #define COLLECT_US 100
 
@@ -208,12 +210,34 @@ static void distribute(young_choice which, uint64_t deadline_us) {
     }
 }
 
-/* Encodes and swaps in so many bytes of what no thread has begun with. */
+/* Whether it is nothing that others should not have to wait for. */
+static bool is_short(const job *j) {
+    size_t longest = 0;
+    for (uint32_t i = 0; i < j->batch.count; i++)
+        if (j->batch.items[i].raw_len > longest) longest = j->batch.items[i].raw_len;
+    return longest <= OWN_LONGEST;
+}
+
+/* What no thread has begun with. Long values are left to the threads, if there are any. NULL: there
+ * is nothing else. */
+static job *job_for_here(size_t bytes) {
+    bool alone = !have_encoder();
+    pthread_mutex_lock(&desk.lock);
+    job *j = desk.waiting.first;
+    bool mine = j && (alone || is_short(j));
+    if (mine) leave(&desk.waiting);
+    pthread_mutex_unlock(&desk.lock);
+    if (j || !ckv.shared.young.ring) return mine ? j : NULL;
+    j = new_job(bytes, (young_choice){UINT64_MAX, true}, UINT64_MAX);
+    if (alone || is_short(j)) return j;
+    hand_over(j);
+    return NULL;
+}
+
+/* Encodes and swaps in so many bytes. */
 static void encode_here(size_t bytes) {
     static job *current;
-    if (!current) current = take_from(&desk.waiting);
-    if (!current && ckv.shared.young.ring)
-        current = new_job(bytes, (young_choice){UINT64_MAX, true}, UINT64_MAX);
+    if (!current) current = job_for_here(bytes);
     if (!current) return;
     young_batch *b = &current->batch;
     for (size_t done = 0; done < bytes && current->swapped < b->count; current->swapped++) {
