@@ -101,8 +101,9 @@ static void leave_key(RedisModuleString *key) {
     if (state == PREFIX_NONE) return;
     if (may_be_queued) queued_note(text, len);
     bool left = move_out_everywhere(key, false) || leaves_strings;
-    if (state == PREFIX_SERVING && (left || RedisModule_AvoidReplicaTraffic()))
-        aside_note(text, len);
+    if (state != PREFIX_SERVING || !(left || RedisModule_AvoidReplicaTraffic())) return;
+    text = RedisModule_StringPtrLen(key, &len); /* whom it is passed to may trim it */
+    aside_note(text, len);
 }
 
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
