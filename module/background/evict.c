@@ -143,13 +143,15 @@ static bool turn_of_others(void) {
  * records went. */
 static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
+    bool young = true;
     double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
     while ((double)(evict.freed_records + evict.freed_others) < wanted) {
         size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
-        if (freed == 0) {
+        if (freed == 0 && young) {
             freed = settle_some();
             evict.freed_records += freed;
+            young = freed > 0; /* if it is in vain, it is not tried again */
         }
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
         if (removals_full(&evict.gone)) break;

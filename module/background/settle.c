@@ -7,6 +7,7 @@
 #include "server/clock.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 /* How long a value must have been left alone. */
 #define AGE_MS 1000
@@ -22,8 +23,11 @@
 #define AUTO_MAX          (512ULL << 20)
 #define AUTO_UNLIMITED    (64ULL << 20)
 
-/* Batches under way for each thread: enough for it until the timer comes by again. */
+/* Batches under way for each thread: enough for it until the timer comes by again. Their copies
+ * take at most a share of what young values may. */
 #define JOBS_PER_THREAD 8
+#define COPIES(limit)   ((limit) / 8 > COPIES_MIN ? (limit) / 8 : COPIES_MIN)
+#define COPIES_MIN      (16u << 10)
 /* What filling a batch takes, at most. */
 #define FILL_US 200
 /* Maps that are passed over before the time is looked at. */
@@ -32,11 +36,14 @@
 #define NOTHING_US 100000
 /* What the main thread encodes itself in one go. Bytes. */
 #define OWN_BYTES (8u << 10)
+/* Less freed by that is hardly anything: the values don't compress. */
+#define HARDLY_BYTES (OWN_BYTES / 8)
 /* And no longer value than this, as long as there are threads. Bytes. */
 #define OWN_LONGEST (16u << 10)
 /* How long it swaps in, then, what threads have done. */
 #define COLLECT_US 100
 
+/* In libc's memory, as the workspaces: what is taken for a moment is not to be made room for. */
 typedef struct job {
     young_batch batch;
     uint32_t swapped; /* items that are in their maps again */
@@ -58,6 +65,7 @@ static struct {
 
 /* The main thread's. */
 static unsigned under_way; /* batches that are waiting, being encoded, or done */
+static size_t copies;      /* their bytes */
 
 static void join(line *l, job *j) {
     j->next = NULL;
@@ -84,7 +92,6 @@ static job *wait_for_job(void) {
     return j;
 }
 
-/* Its workspace is in libc's memory: what zstd needs for a moment is not to be made room for. */
 static void *encoder(void *unused) {
     codec_workspace work;
     bool ready = workspace_init(&work, &mem_libc);
@@ -169,18 +176,21 @@ static void swap_in(const young_batch *b, const young_item *item) {
 }
 
 static job *new_job(size_t bytes, young_choice which, uint64_t deadline_us) {
-    job *j = RedisModule_Alloc(sizeof *j);
+    job *j = malloc(sizeof *j);
+    if (!j) return NULL;
     j->swapped = 0;
-    young_batch_begin(&j->batch, &ckv.shared, bytes);
+    young_batch_begin(&j->batch, &mem_libc, &ckv.shared, bytes);
     fill(&j->batch, which, deadline_us);
     under_way++;
+    copies += sizeof *j + j->batch.cap;
     return j;
 }
 
 static void end_job(job *j) {
     under_way--;
+    copies -= sizeof *j + j->batch.cap;
     young_batch_end(&j->batch, &ckv.shared);
-    RedisModule_Free(j);
+    free(j);
 }
 
 /* Swaps in what is done until a time. False: there is more. */
@@ -199,9 +209,11 @@ static bool collect(uint64_t deadline_us) {
 
 /* Gives the threads what there is to do. */
 static void distribute(young_choice which, uint64_t deadline_us) {
-    while (under_way < ckv.config.encode_threads * JOBS_PER_THREAD &&
+    size_t most = COPIES(ckv.shared.young.limit);
+    while (under_way < ckv.config.encode_threads * JOBS_PER_THREAD && copies < most &&
            clock_monotonic_us() + FILL_US < deadline_us) {
-        job *j = new_job(YOUNG_BATCH_BYTES, which, deadline_us);
+        job *j = new_job(most < YOUNG_BATCH_BYTES ? most : YOUNG_BATCH_BYTES, which, deadline_us);
+        if (!j) return;
         if (j->batch.count == 0) {
             end_job(j);
             return;
@@ -229,25 +241,39 @@ static job *job_for_here(size_t bytes) {
     pthread_mutex_unlock(&desk.lock);
     if (j || !ckv.shared.young.ring) return mine ? j : NULL;
     j = new_job(bytes, (young_choice){UINT64_MAX, true}, UINT64_MAX);
-    if (alone || is_short(j)) return j;
+    if (!j || alone || is_short(j)) return j;
     hand_over(j);
     return NULL;
 }
 
+static job *begun_here;
+
 /* Encodes and swaps in so many bytes. */
 static void encode_here(size_t bytes) {
-    static job *current;
-    if (!current) current = job_for_here(bytes);
-    if (!current) return;
-    young_batch *b = &current->batch;
-    for (size_t done = 0; done < bytes && current->swapped < b->count; current->swapped++) {
-        young_batch_encode(b, current->swapped, &ckv.shared.work);
-        swap_in(b, &b->items[current->swapped]);
-        done += b->items[current->swapped].raw_len;
+    static codec_workspace work;
+    static bool ready;
+    if (!ready) ready = workspace_init(&work, &mem_libc);
+    if (ready && !begun_here) begun_here = job_for_here(bytes);
+    if (!begun_here) return;
+    job *j = begun_here;
+    for (size_t done = 0; done < bytes && j->swapped < j->batch.count; j->swapped++) {
+        young_batch_encode(&j->batch, j->swapped, &work);
+        swap_in(&j->batch, &j->batch.items[j->swapped]);
+        done += j->batch.items[j->swapped].raw_len;
     }
-    if (current->swapped < b->count) return;
-    end_job(current);
-    current = NULL;
+    workspace_trim(&work);
+    if (j->swapped < j->batch.count) return;
+    end_job(j);
+    begun_here = NULL;
+}
+
+/* The rest of what was begun here comes back as it is: nothing may press any more. */
+static void put_back(void) {
+    if (!begun_here) return;
+    pthread_mutex_lock(&desk.lock);
+    join(&desk.done, begun_here);
+    pthread_mutex_unlock(&desk.lock);
+    begun_here = NULL;
 }
 
 size_t settle_some(void) {
@@ -256,13 +282,14 @@ size_t settle_some(void) {
     collect(clock_monotonic_us() + COLLECT_US);
     if (maxmemory_records_used() >= before) encode_here(OWN_BYTES);
     uint64_t after = maxmemory_records_used();
-    return before > after ? before - after : 0;
+    return before > after + HARDLY_BYTES ? before - after : 0;
 }
 
 static bool much;
 
 void settle_step(uint64_t deadline_us, settle_when when) {
     settle_configure();
+    put_back();
     much = !collect(deadline_us);
     bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
     if (much || count() == 0 || (when == SETTLE_LATER && !hurry && !is_full())) return;
@@ -272,7 +299,8 @@ void settle_step(uint64_t deadline_us, settle_when when) {
                    deadline_us);
         much = is_full() || hurry;
     } else {
-        while (clock_monotonic_us() < deadline_us && settle_some() > 0) much = true;
+        while (clock_monotonic_us() < deadline_us && count() > 0) settle_some();
+        much = count() > 0;
     }
 }
 

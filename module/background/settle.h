@@ -34,7 +34,8 @@ typedef enum settle_when {
 /* Goes on until `deadline_us` (monotonic). */
 void settle_step(uint64_t deadline_us, settle_when when);
 
-/* Encodes some, at once. Returns the bytes that this has freed; 0: there is nothing to encode. */
+/* Encodes some, at once. Returns the bytes that this has freed; 0: hardly any, or there is nothing
+ * to encode. */
 size_t settle_some(void);
 
 /* Whether there are batches under way. */

@@ -4,17 +4,18 @@
 
 #include <string.h>
 
+#define BATCH_BYTES_MIN   4096
 #define TOUCHED_AT_A_TIME 64 /* records that are sent to the end of the list */
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
-void young_batch_begin(young_batch *b, map_shared *shared, size_t most) {
-    b->mem = shared->mem;
+void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t most) {
+    b->mem = m;
     b->with = codecs_current(&shared->codecs);
     b->codec = codecs_current_id(&shared->codecs);
     b->zstd_level = shared->codecs.zstd_level;
     b->count = 0;
-    b->used = 0;
+    b->used = b->cap = 0;
     b->most = most;
     b->bytes = NULL;
     codecs_note_page(&shared->codecs, b->codec);
@@ -27,13 +28,18 @@ void young_batch_end(young_batch *b, map_shared *shared) {
     b->count = 0;
 }
 
-/* Room for so many bytes more. False: the batch is full, or there is no memory. */
+/* Room for so many bytes more; it grows as it is needed. False: the batch is full, or there is no
+ * memory. */
 static bool make_room(young_batch *b, size_t bytes) {
-    if (b->count == YOUNG_BATCH_ITEMS) return false;
-    if (b->bytes) return b->used + bytes <= b->most;
-    if (b->most < bytes) b->most = bytes;
-    b->bytes = b->mem->alloc(b->most);
-    return b->bytes != NULL;
+    size_t cap = b->cap ? b->cap : BATCH_BYTES_MIN, needed = b->used + bytes;
+    if (b->count == YOUNG_BATCH_ITEMS || (b->count > 0 && needed > b->most)) return false;
+    if (needed <= b->cap) return true;
+    while (cap < needed) cap = map_at_most(2 * cap, needed > b->most ? needed : b->most);
+    uint8_t *grown = b->mem->realloc(b->bytes, cap);
+    if (!grown) return false;
+    b->bytes = grown;
+    b->cap = cap;
+    return true;
 }
 
 static bool add(young_batch *b, const map *m, large *l) {

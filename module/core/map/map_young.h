@@ -24,10 +24,9 @@
 
 #include "map/map.h"
 
-#define YOUNG_BATCH_ITEMS 256
-#define YOUNG_BATCH_BYTES                                                                          \
-    (128u << 10) /* of keys and values; a longer one is a batch of its own                         \
-                  */
+/* A batch has so many bytes of keys and values; a longer one is a batch of its own. */
+#define YOUNG_BATCH_BYTES (128u << 10)
+#define YOUNG_BATCH_ITEMS 128
 
 /* A copy of a young record. */
 typedef struct young_item {
@@ -45,13 +44,14 @@ typedef struct young_batch {
     uint8_t codec;     /* its id */
     int zstd_level;
     uint32_t count;
-    size_t used, most;
+    size_t used, cap, most; /* bytes: copied, that there is room for, that there may be room for */
     uint8_t *bytes;
     young_item items[YOUNG_BATCH_ITEMS];
 } young_batch;
 
-/* An empty batch for the current codec, and for so many bytes of keys and values, or one record. */
-void young_batch_begin(young_batch *b, map_shared *shared, size_t most);
+/* An empty batch for the current codec, and for so many bytes of keys and values, or one record,
+ * which are copied into memory of `m`. */
+void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t most);
 /* Done with, its memory is given back. */
 void young_batch_end(young_batch *b, map_shared *shared);
 
