@@ -293,13 +293,16 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (maxmemory_excess(FREE_SLOWLY, 0) > 0 && may_evict(ctx)) maxmemory_hold();
 }
 
-/* Valkey 9 runs scripts in a module, which has no key open meanwhile. */
+/* Besides ourselves these are part of a server: Valkey 9 runs scripts in a module, which has no key
+ * open meanwhile; Redis 8's vector sets call no commands. */
 static bool may_have_keys_open(RedisModuleCallReply *module) {
+    static const char *const harmless[] = {CKV_NAME, "lua", "vectorset"};
     size_t len = 0;
     RedisModuleCallReply *value = RedisModule_CallReplyArrayElement(module, 1);
     const char *name = value ? RedisModule_CallReplyStringPtr(value, &len) : NULL;
-    return !name || ((len != strlen(CKV_NAME) || memcmp(name, CKV_NAME, len)) &&
-                     (len != strlen("lua") || memcmp(name, "lua", len)));
+    for (size_t i = 0; name && i < sizeof harmless / sizeof *harmless; i++)
+        if (len == strlen(harmless[i]) && !memcmp(name, harmless[i], len)) return false;
+    return true;
 }
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */

@@ -259,11 +259,12 @@ static bool is_again_due(mover_way way, uint64_t since_us) {
     return !j->working && clock_monotonic_us() - j->ended_us >= since_us;
 }
 
-/* Whether there is no record under a prefix that is leaving. */
+/* Whether there is no record under a prefix that is leaving. Even where there is none at all a walk
+ * has ended first: who asks how far it is finds it done. */
 static bool is_all_out(void) {
     const job *out = &mover.jobs[MOVER_OUT];
-    bool carried = out->carried_all && !is_due(MOVER_OUT) && maps_arrivals() == out->arrivals;
-    return carried || !maps_any();
+    if (is_due(MOVER_OUT)) return false;
+    return (out->carried_all && maps_arrivals() == out->arrivals) || !maps_any();
 }
 
 static void look_for_work(RedisModuleCtx *ctx) {

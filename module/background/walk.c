@@ -51,7 +51,7 @@ static void look_at_key(RedisModuleCtx *ctx, RedisModuleString *name, RedisModul
 static bool scan_keys(walk *w, RedisModuleCtx *ctx) {
     if (RedisModule_SelectDb(ctx, w->db) != REDISMODULE_OK) return false;
     if (!w->cursor) w->cursor = RedisModule_ScanCursorCreate();
-    if (native_count(ctx) > 0 && RedisModule_Scan(ctx, w->cursor, look_at_key, w)) return true;
+    if (native_any(ctx) && RedisModule_Scan(ctx, w->cursor, look_at_key, w)) return true;
     RedisModule_ScanCursorRestart(w->cursor);
     w->db++;
     return true;

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/native_calls.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
@@ -20,8 +21,12 @@ static int type_of(RedisModuleCtx *ctx, RedisModuleString *key) {
     return type;
 }
 
+bool native_any(RedisModuleCtx *ctx) {
+    return places_layout() == PLACES_SLOTS || native_count(ctx) > 0;
+}
+
 bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
-    return native_count(ctx) > 0 && type_of(ctx, key) != REDISMODULE_KEYTYPE_EMPTY;
+    return native_any(ctx) && type_of(ctx, key) != REDISMODULE_KEYTYPE_EMPTY;
 }
 
 uint64_t native_count(RedisModuleCtx *ctx) {

@@ -14,8 +14,12 @@
  */
 bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key);
 
-/* Keys of the selected database that are not ckv's. */
+/* Keys of the selected database that are not ckv's. In a cluster Valkey 9 does not count those in
+ * slots that are on their way to it, though commands of whoever sends them meet them. */
 uint64_t native_count(RedisModuleCtx *ctx);
+
+/* Whether there may be any. */
+bool native_any(RedisModuleCtx *ctx);
 
 /* Longer values that are changed in part are left to the server: ckv would encode all of them anew
  * for each change. */

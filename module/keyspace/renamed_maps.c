@@ -7,11 +7,13 @@
 
 #define MAPS_AT_ONCE 64
 
-/* Whether a map that is away has come back under the name of its home. */
+/* Whether a map that is away has come back under the name of its home. The size of a database says
+ * nothing of slots that Valkey 9 is being sent. */
 static void look_for(uint32_t home) {
     keyed_map *s;
+    bool slots = places_layout() == PLACES_SLOTS;
     for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
-        if (RedisModule_DbSize(ckv.ctx) > 0 && !maps_at(db, home))
+        if ((slots || RedisModule_DbSize(ckv.ctx) > 0) && !maps_at(db, home))
             map_home_look(ckv.ctx, db, home, &s);
 }
 

@@ -93,7 +93,8 @@ static bool move_out_everywhere(RedisModuleString *key, bool expiring) {
 /* Of the command that the filter looks at. */
 static bool may_be_queued, leaves_strings;
 
-/* What is held back by a pause is not seen again when it runs. */
+/* What is held back by a pause is not seen again when it runs. The server may put the text of a key
+ * elsewhere while it moves. */
 static void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
@@ -101,8 +102,8 @@ static void leave_key(RedisModuleString *key) {
     if (state == PREFIX_NONE) return;
     if (may_be_queued) queued_note(text, len);
     bool left = move_out_everywhere(key, false) || leaves_strings;
-    if (state != PREFIX_SERVING || !(left || RedisModule_AvoidReplicaTraffic())) return;
-    text = RedisModule_StringPtrLen(key, &len); /* whom it is passed to may trim it */
+    if (state != PREFIX_SERVING || (!left && !RedisModule_AvoidReplicaTraffic())) return;
+    text = RedisModule_StringPtrLen(key, &len);
     aside_note(text, len);
 }
 

@@ -34,7 +34,7 @@ static bool begins(span s, const char *word) {
 
 /* The number behind a word of a line ("keys="); NULL: there is none. */
 static const char *number_behind(span line, const char *word, uint64_t *number) {
-    const char *at = memmem(line.at, line.len, word, strlen(word));
+    const char *at = line.len > 0 ? memmem(line.at, line.len, word, strlen(word)) : NULL;
     if (!at) return NULL;
     at += strlen(word);
     *number = strtoull(at, NULL, 10);

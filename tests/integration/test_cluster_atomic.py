@@ -9,6 +9,7 @@ from helpers import is_error, now_ms, reply, texts, wait_for
 class Valkey:
     """CLUSTER MIGRATESLOTS, which the node is told that has the slots."""
 
+    asked = "source"
     states = {b"waiting-for-paused": "arrived", b"success": "done", b"failed": "failed", b"cancelled": "failed"}
 
     @staticmethod
@@ -37,6 +38,7 @@ class Valkey:
 class Redis:
     """CLUSTER MIGRATION, which the node is told that is to have the slots."""
 
+    asked = "target"
     states = {b"wait-stream-eof": "arrived", b"completed": "done", b"failed": "failed", b"canceled": "failed"}
 
     @staticmethod

@@ -86,16 +86,48 @@ def test_by_migrate(cluster):
     finish(cluster, writers, cluster.owner(slot))
 
 
-def test_atomically(cluster):
+@pytest.fixture
+def atomic(cluster):
     if not cluster.server:
         pytest.skip("the server has no atomic slot migration")
+    return cluster
+
+
+def move_atomically(cluster, source, target, slot, meanwhile=lambda: None):
+    cluster.server.start(source, target, slot, slot)
+    meanwhile()
+    # The other one may know of no more than the migration before yet.
+    for node in (source, target) if cluster.server.asked == "source" else (target, source):
+        wait_for(lambda node=node: cluster.server.state(node) in ("done", "failed"), 60)
+        assert cluster.server.state(node) == "done"
+    cluster.wait()
+
+
+def test_what_moves_out_while_its_slot_arrives(atomic):
+    """The node that the slot comes to is sent SETBIT and APPEND of strings that it has as records."""
+    slot = slot_of(b"moves out")
+    keys = keys_of(slot, 2000)
+    source = atomic.owner(slot)
+    with atomic.client() as rc:
+        for key in keys:
+            rc.execute_command("SET", key, b"first " * 20)
+
+        def change():
+            for key in keys:
+                rc.execute_command("SETBIT", key, 7, 1)
+                rc.execute_command("APPEND", key, "+")
+
+        move_atomically(atomic, source, other(atomic, source), slot, change)
+        wanted = b"girst " + b"first " * 19 + b"+"
+        assert [key for key in keys if rc.execute_command("GET", key) != wanted] == []
+
+
+def test_atomically(atomic):
+    cluster = atomic
     slot = slot_of(b"atomically")
     writers = start_writers(cluster, slot)
     for _ in range(4):
         source = cluster.owner(slot)
         target = other(cluster, source)
-        cluster.server.start(source, target, slot, slot)
-        wait_for(lambda: cluster.server.state(target) in ("done", "failed"), 60)
-        assert cluster.server.state(target) == "done"
-        cluster.wait()
+        move_atomically(cluster, source, target, slot)
     finish(cluster, writers, cluster.owner(slot))

@@ -361,6 +361,7 @@ def test_every_reply_is_right_under_load(own_server):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_every_reply_is_right_under_load_of_a_million(own_server):
     server = own_server({"ckv.move-cpu": 20})
     with server.client() as r:
@@ -369,6 +370,12 @@ def test_every_reply_is_right_under_load_of_a_million(own_server):
         under_load(server, rounds=1, keys=20_000, timeout=1800)
         after = {key: what for key, what in state(r).items() if not key[1].startswith(b"user:c")}
         assert_same(before, after)
+
+
+def test_a_prefix_that_leaves_where_nothing_is(own_server):
+    with own_server({"ckv.prefixes": "user:"}).client() as r:
+        assert moving(r, b"out")["state"] == "none"
+        assert move_out(r)["moved"] == 0
 
 
 def test_a_prefix_that_leaves_twice(own_server):

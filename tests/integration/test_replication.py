@@ -23,7 +23,7 @@ def linked(r):
 
 def in_step(primary, *replicas):
     """All writes have arrived. What expires from now on is the primary's to say, so nothing does."""
-    primary.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+    primary.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")
     offset = primary.info("replication")["master_repl_offset"]
     for r in replicas:
         wait_for(lambda r=r: r.info("replication")["slave_repl_offset"] >= offset, what="the replica's offset")

@@ -15,6 +15,8 @@ SEED = int(os.environ.get("CKV_SEED", "1"))
 # Of address space, for whatever it is needed: libc reserves 128 MB for a thread that first allocates.
 # How large single blocks may be is fuzz_rdb's to see.
 HONEST = 256 << 20
+# A kind of value that Redis 8.6 itself does not survive if it is made up (rdbLoadCheckModuleValue).
+KEY_METADATA = 243
 
 
 def crc64_table():
@@ -230,7 +232,8 @@ def test_any_bytes(server):
             return head + kind + b"".join(part() for _ in range(rng.randrange(6))) + b"\x00" + version
 
         variants = [variant() for _ in range(2000)]
-        restore_all(server, r, [v for v in variants if server_asks_for(v) <= len(v)])
+        sane = [v for v in variants if server_asks_for(v) <= len(v) and v[0] != KEY_METADATA]
+        restore_all(server, r, sane)
 
 
 def test_a_block_that_promises_more_than_it_holds(server):

@@ -210,6 +210,8 @@ def test_a_pattern_of_very_many_stars_is_given_up_when_the_server_does(server, s
     with server.client() as r:
         r.lpush(name, "native")
         native = r.keys(pattern)
+        if stars > 1000 and native:
+            pytest.skip("a server that does not give up (CVE-2024-31228); ckv does, whatever the server")
         r.delete(name)
         r.set(name, "a record")
         assert r.keys(pattern) == native

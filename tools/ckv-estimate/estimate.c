@@ -27,7 +27,7 @@ static double table_slot(uint64_t keys) {
 /* More than this a key is something else that the server has, no table. */
 #define OVERHEAD_MAX 128
 /* A server has some 100 KB that are nobody's: of fewer keys the rest says little. */
-#define KEYS_MIN 100000
+#define KEYS_MIN 20000
 /* What MEMORY USAGE says of the whole is known to so many bytes a key, or it can't be told what is
  * left. */
 #define MEMORY_SURE 4
