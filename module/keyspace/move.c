@@ -171,6 +171,11 @@ static bool is_hyperloglog(const incoming *in) {
     return in->len >= 16 && !memcmp(in->value, "HYLL", 4);
 }
 
+/* Of a young value nobody knows whether it is going to be smaller. */
+static bool encode(const incoming *in, bool if_smaller, codec_value *value) {
+    return (if_smaller ? map_encode_now : map_encode)(&ckv.shared, in->value, in->len, value);
+}
+
 static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
                         int64_t *saved) {
     incoming in;
@@ -180,8 +185,7 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
         result = MOVE_LEFT; /* nothing is gained */
     if (result == MOVE_DONE) {
         in.value = (const uint8_t *)RedisModule_StringDMA(in.handle, &in.len, REDISMODULE_READ);
-        if ((if_smaller && is_hyperloglog(&in)) ||
-            !map_encode(&ckv.shared, in.value, in.len, &value) ||
+        if ((if_smaller && is_hyperloglog(&in)) || !encode(&in, if_smaller, &value) ||
             (if_smaller && !is_smaller(&in, value.len)))
             result = MOVE_LEFT;
     }
