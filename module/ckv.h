@@ -6,8 +6,8 @@
  * between commands), persist (files), commands. docs/design.md walks through them.
  *
  * Threads: everything here is the main thread's. Others are one that trains (background/train.c),
- * and those of the server that free values (keyspace/maps.c, maps_free()). A child that saves has
- * none of them.
+ * those that encode (background/settle.c), and those of the server that free values
+ * (keyspace/maps.c, maps_free()). A child that saves has none of them.
  */
 #ifndef CKV_H
 #define CKV_H
@@ -28,6 +28,7 @@
 
 typedef struct ckv_config {
     long long maps, dictionary_size, compression_level, train_after, maxmemory, move_cpu;
+    long long young_memory, encode_threads;
 } ckv_config;
 
 typedef struct ckv_stats {

@@ -1,6 +1,7 @@
 /* config.c: the settings. Each is documented in docs/configuration.md. */
 #include "config.h"
 
+#include "background/settle.h"
 #include "ckv.h"
 #include "core/map/defaults.h"
 #include "keyspace/prefixes.h"
@@ -19,6 +20,13 @@ static int set_number(const char *name, long long value, void *at, RedisModuleSt
     (void)name, (void)error;
     *(long long *)at = value;
     codecs_set_zstd_level(&ckv.shared.codecs, (int)ckv.config.compression_level);
+    return REDISMODULE_OK;
+}
+
+static int set_young(const char *name, long long value, void *at, RedisModuleString **error) {
+    (void)name, (void)error;
+    *(long long *)at = value;
+    settle_configure();
     return REDISMODULE_OK;
 }
 
@@ -77,6 +85,10 @@ int config_register(RedisModuleCtx *ctx) {
          REDISMODULE_CONFIG_DEFAULT, set_number},
         {"train-after", &ckv.config.train_after, DEFAULT_TRAIN_AFTER, 64 << 10, 1 << 30,
          REDISMODULE_CONFIG_MEMORY, set_number},
+        {"young-memory", &ckv.config.young_memory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
+         set_young},
+        {"encode-threads", &ckv.config.encode_threads, 1, 0, SETTLE_THREADS_MAX,
+         REDISMODULE_CONFIG_DEFAULT, set_young},
         {"maxmemory", &ckv.config.maxmemory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
          set_number},
         {"move-cpu", &ckv.config.move_cpu, 2, 1, 100, REDISMODULE_CONFIG_DEFAULT, set_number},

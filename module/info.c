@@ -17,7 +17,7 @@ typedef struct figure {
     const char *text; /* NULL: it is a number */
 } figure;
 
-#define FIGURES_MAX 56
+#define FIGURES_MAX 64
 
 static double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
@@ -52,6 +52,14 @@ static int gather(figure *f) {
     COUNT("page_bytes", t->page_bytes);
     COUNT("large_records", t->large);
     COUNT("large_bytes", t->large_bytes);
+    COUNT("young_records", t->young);
+    COUNT("young_bytes", t->young_bytes);
+    COUNT("young_limit", ckv.shared.young.limit);
+    COUNT("young_encoded", ckv.shared.young.settled);
+    FRACTION("young_encoded_per_second", rates_now().encoded);
+    COUNT("young_never_encoded", ckv.shared.young.spared);
+    COUNT("encoded_at_once", ckv.shared.young.at_once);
+    COUNT("young_reads", ckv.shared.young.read);
     FRACTION("bytes_per_record", ratio(stored + (double)codec_bytes, (double)t->records));
     FRACTION("compression_ratio", ratio(raw, stored));
     COUNT("dictionaries", codecs_count(all));

@@ -7,6 +7,7 @@
 #include "background/old_codecs.h"
 #include "background/rates.h"
 #include "background/reencode.h"
+#include "background/settle.h"
 #include "background/train.h"
 #include "keyspace/due.h"
 #include "keyspace/held.h"
@@ -28,6 +29,12 @@
 /* What they last said of themselves. */
 static bool much_expires, full;
 
+static void step_young(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    (void)ctx;
+    bool hurry = reencode_awaited() || evict_near();
+    settle_step(deadline_us, hurry ? SETTLE_ALL : train_running() ? SETTLE_LATER : SETTLE_OLD);
+}
+
 static void step_codecs(RedisModuleCtx *ctx, uint64_t deadline_us) {
     (void)ctx;
     if (train_step(deadline_us)) reencode_start();
@@ -42,9 +49,14 @@ static void step_eviction(RedisModuleCtx *ctx, uint64_t deadline_us) {
     full = evict_step(ctx, deadline_us);
 }
 
-#define STEPS 3
-static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {step_codecs, step_expiry,
-                                                                 step_eviction};
+#define STEPS 4
+static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {step_young, step_codecs,
+                                                                 step_expiry, step_eviction};
+
+/* Whether a step takes out no records. */
+static bool keeps_records(unsigned step) {
+    return steps[step] == step_codecs || steps[step] == step_young;
+}
 
 /* Each has its turn to be the first: who comes later has what time the others leave. What a slice
  * takes out is told of by one command (keyspace/removals.h), so only one step does. */
@@ -55,7 +67,7 @@ static void take_steps(RedisModuleCtx *ctx) {
     turn++;
     for (unsigned i = 0; i < STEPS && clock_monotonic_us() < deadline_us; i++) {
         unsigned step = (turn + i) % STEPS;
-        if (steps[step] == step_codecs || ckv.stats.expired + ckv.stats.evicted == gone)
+        if (keeps_records(step) || ckv.stats.expired + ckv.stats.evicted == gone)
             steps[step](ctx, deadline_us);
     }
 }
@@ -81,9 +93,11 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     rates_tick();
     due_rest();
     active_expiry_own_step(ctx);
-    bool busy = reencode_running() || train_running() || evict_near() || held_any();
+    bool busy =
+        reencode_running() || train_running() || evict_near() || settle_running() || held_any();
+    bool hurried = reencode_awaited() || full || settle_much();
     int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
-    timer_set(ctx, &slices, reencode_awaited() || full ? HURRIED_MS : wait_ms);
+    timer_set(ctx, &slices, hurried ? HURRIED_MS : wait_ms);
     uint64_t took_us = clock_thread_us() - began_us;
     if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
 }

@@ -3,6 +3,7 @@
 
 #include "core/map/map_evict.h"
 #include "background/evict_other_keys.h"
+#include "background/settle.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "server/filter.h"
@@ -139,13 +140,19 @@ static bool turn_of_others(void) {
 
 /* Frees so many bytes of data; stops at a time (monotonic, us). What used memory says
  * meanwhile is no guide: what replicas and AOF will be told is waiting in it. Returns how many
- * records and keys went. */
+ * records, other keys and settled values have made some. */
 static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
+    bool young = true;
     double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
     while ((double)(evict.freed_records + evict.freed_others) < wanted) {
         size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
         evict.freed_others += freed;
+        if (freed == 0 && young) {
+            freed = settle_some();
+            evict.freed_records += freed;
+            young = freed > 0; /* if it is in vain, it is not tried again */
+        }
         evicted += freed > 0;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
         if (removals_full(&evict.gone)) break;
@@ -239,7 +246,9 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
         if (began_us == 0) began_us = clock_thread_us();
         bool late = clock_thread_us() - began_us > COMMAND_US;
-        if (late || (!call_evict() && may_evict(ckv.ctx))) return maxmemory_hold();
+        /* Room is also made by encoding what is young. */
+        bool vain = late || (!call_evict() && needed_at_once() > 0);
+        if (vain && may_evict(ckv.ctx)) return maxmemory_hold();
     }
 }
 

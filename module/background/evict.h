@@ -34,7 +34,7 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us);
 bool evict_near(void);
 
 /* Makes all the room that the next command needs. Returns how many records and other keys were
- * evicted. */
+ * evicted, or young values settled, for it. */
 uint64_t evict_now(RedisModuleCtx *ctx);
 
 /* Somebody is about to take so many bytes, and must find them free: room is made for them slowly.

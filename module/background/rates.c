@@ -10,6 +10,7 @@
 static struct {
     uint64_t at_us;
     ckv_stats counted;
+    uint64_t encoded;
     rates shown;
 } last;
 
@@ -24,6 +25,8 @@ void rates_tick(void) {
     double seconds = (double)(now_us - last.at_us) / 1e6;
     mix(&last.shown.expired, ckv.stats.expired, last.counted.expired, seconds);
     mix(&last.shown.evicted, ckv.stats.evicted, last.counted.evicted, seconds);
+    mix(&last.shown.encoded, ckv.shared.young.settled, last.encoded, seconds);
+    last.encoded = ckv.shared.young.settled;
     last.at_us = now_us;
     last.counted = ckv.stats;
 }

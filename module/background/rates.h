@@ -1,9 +1,9 @@
-/* rates.h: how many a second, of what ckv.stats counts. */
+/* rates.h: how many a second, of what is counted since the start. */
 #ifndef CKV_RATES_H
 #define CKV_RATES_H
 
 typedef struct rates {
-    double expired, evicted; /* records a second, lately */
+    double expired, evicted, encoded; /* records a second, lately */
 } rates;
 
 /* Often, but not more often than the timer does. */

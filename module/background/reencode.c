@@ -1,6 +1,7 @@
 /* reencode.c: bringing every page to the current codec. See reencode.h. */
 #include "background/reencode.h"
 
+#include "background/settle.h"
 #include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
 #include "server/clock.h"
@@ -15,6 +16,7 @@ static struct {
     maps_cursor cursor;
     mem_retired old; /* pages that are written anew */
     waiting clients;
+    uint64_t young; /* where their encoding must come to before the clients are answered */
 } pass;
 
 void reencode_init(void) {
@@ -31,6 +33,11 @@ static void finish(void) {
     pass.running = false;
     mem_free_retired(&ckv.mem, &pass.old);
     codecs_remove_unused(&ckv.shared.codecs);
+}
+
+/* When all is of the current codec that was there when the last client came, young values too. */
+static void answer(void) {
+    if (pass.clients.count == 0 || pass.running || !settle_has_come_to(pass.young)) return;
     waiting_answer(&pass.clients, NULL);
 }
 
@@ -57,13 +64,14 @@ void reencode_step(uint64_t deadline_us) {
     while (pass.running && now_us < deadline_us) {
         if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
             finish();
-            return;
+            break;
         }
         if (!go_on(s, bucket, now_ticks)) maps_cursor_again(&pass.cursor, s, bucket);
         began_us = now_us;
         now_us = clock_monotonic_us();
         if (now_us + (now_us - began_us) >= deadline_us) return;
     }
+    answer();
 }
 
 bool reencode_running(void) {
@@ -77,7 +85,10 @@ uint64_t reencode_pages_ahead(void) {
 int reencode_now(RedisModuleCtx *ctx) {
     size_t before = pass.clients.count;
     waiting_add(ctx, &pass.clients);
-    if (pass.clients.count > before) reencode_start();
+    if (pass.clients.count > before) {
+        pass.young = settle_mark();
+        reencode_start();
+    }
     return REDISMODULE_OK;
 }
 

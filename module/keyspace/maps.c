@@ -102,6 +102,50 @@ keyed_map *maps_served_at(int db, uint32_t place) {
     return s && maps_served(s) ? s : NULL;
 }
 
+/* ---- tickets --------------------------------------------------------------------------------- */
+
+/* Places of listed maps; those that are free are a chain. */
+typedef struct ticket {
+    keyed_map *of;
+    uint32_t turn; /* how many maps have had the place before */
+    uint32_t next_free;
+} ticket;
+
+static struct {
+    ticket *at;
+    uint32_t count, max, first_free; /* from 1; 0: none is */
+} tickets;
+
+static void give_ticket(keyed_map *s) {
+    uint32_t i = tickets.first_free;
+    if (i > 0) {
+        tickets.first_free = tickets.at[i - 1].next_free;
+    } else {
+        if (tickets.count == tickets.max) {
+            tickets.max += tickets.max / 4 + 16;
+            tickets.at = RedisModule_Realloc(tickets.at, tickets.max * sizeof *tickets.at);
+        }
+        tickets.at[tickets.count] = (ticket){0};
+        i = ++tickets.count;
+    }
+    s->ticket = i - 1;
+    tickets.at[s->ticket].of = s;
+    s->m->owner = (uint64_t)tickets.at[s->ticket].turn << 32 | s->ticket;
+}
+
+static void take_ticket(const keyed_map *s) {
+    ticket *t = &tickets.at[s->ticket];
+    t->of = NULL;
+    t->turn++;
+    t->next_free = tickets.first_free;
+    tickets.first_free = s->ticket + 1;
+}
+
+map *maps_of_owner(uint64_t owner) {
+    const ticket *t = &tickets.at[(uint32_t)owner];
+    return t->of && t->turn == owner >> 32 ? t->of->m : NULL;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static void enter_table(keyed_map *s) {
@@ -156,6 +200,7 @@ void maps_list(keyed_map *s, int db, const RedisModuleString *name) {
     for (maps_cursor *c = cursors; c; c = c->next)
         if (!c->at) c->at = s, c->bucket = 0;
     s->state = MAP_LISTED;
+    give_ticket(s);
     arrivals += s->m->totals.records > 0;
     enter_table(s);
     join_group(s);
@@ -166,6 +211,7 @@ static void leave_list(keyed_map *s) {
     for (maps_cursor *c = cursors; c; c = c->next)
         if (c->at == s) *c = (maps_cursor){s->next, 0, c->pages_behind, c->next};
     leave_table(s);
+    take_ticket(s);
     *(s->previous ? &s->previous->next : &first) = s->next;
     *(s->next ? &s->next->previous : &last) = s->previous;
     map_leave(s->m);

@@ -28,6 +28,7 @@ typedef struct keyed_map {
     struct keyed_map *previous, *next; /* of those in the same state */
     struct keyed_map *covered; /* that stood in the table before it, and is listed as well */
     uint32_t rank;             /* among those that stand in the table, in no order */
+    uint32_t ticket;           /* its place among the tickets, while it is listed */
 } keyed_map;
 
 /* Wraps a map, which it owns from then on; not listed yet. */
@@ -55,6 +56,10 @@ void maps_take_away(keyed_map *s);
 bool maps_next_away(uint32_t *home);
 /* How many maps with records have been listed since the start: their pages may be of any codec. */
 uint64_t maps_arrivals(void);
+
+/* A listed map by the number that it is given as owner (map.h): whoever comes back with it later
+ * can't meet another map at the same address. NULL: it is listed no longer. */
+map *maps_of_owner(uint64_t owner);
 
 /* While a place is hidden, its maps are another node's, which has not handed them over yet or has
  * taken them over. */

@@ -170,6 +170,11 @@ static bool is_hyperloglog(const incoming *in) {
     return in->len >= 16 && !memcmp(in->value, "HYLL", 4);
 }
 
+/* Of a young value nobody knows whether it is going to be smaller. */
+static bool encode(const incoming *in, bool if_smaller, codec_value *value) {
+    return (if_smaller ? map_encode_now : map_encode)(&ckv.shared, in->value, in->len, value);
+}
+
 static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
                         int64_t *saved) {
     incoming in;
@@ -181,8 +186,7 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
         /* Before its value is looked at, for which the server may put it elsewhere. */
         in.native_bytes = string_bytes(ctx, name, RedisModule_ValueLength(in.handle));
         in.value = (const uint8_t *)RedisModule_StringDMA(in.handle, &in.len, REDISMODULE_READ);
-        if ((if_smaller && is_hyperloglog(&in)) ||
-            !map_encode(&ckv.shared, in.value, in.len, &value) ||
+        if ((if_smaller && is_hyperloglog(&in)) || !encode(&in, if_smaller, &value) ||
             (if_smaller && !is_smaller(&in, value.len)))
             result = MOVE_LEFT;
     }

@@ -7,6 +7,8 @@
 #include "keyspace/own_records.h"
 #include "keyspace/removals.h"
 #include "keyspace/replicate.h"
+#include "core/map/map_young.h"
+#include "server/child.h"
 #include "server/quiet.h"
 #include "server/reply.h"
 #include "server/role.h"
@@ -63,6 +65,7 @@ void record_note_read(record *r) {
     if (r->found) {
         ckv.stats.hits++;
         if (maxmemory_counts_uses()) map_note_use(r->in->m, &r->pos);
+        if (!child_at_work()) map_touch(r->in->m, &r->pos); /* or each would copy a page */
         return;
     }
     ckv.stats.misses++;

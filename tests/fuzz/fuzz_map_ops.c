@@ -9,6 +9,7 @@
 #include "core/map/map_expire.h"
 #include "core/map/map_reencode.h"
 #include "core/map/map_save.h"
+#include "core/map/map_young.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,10 @@ typedef struct expected {
 } expected;
 
 static map_shared all;
+static map_group group;
+static young_batch batch;
+static enum { NO_BATCH, TAKEN, ENCODED } state;
+static codec_workspace work; /* as an encoder's */
 static expected model[KEYS];
 static int64_t now_ms;
 
@@ -79,6 +84,7 @@ static codec *train(void) {
 }
 
 static void start(void) {
+    MUST(workspace_init(&work, &mem_libc));
     MUST(map_shared_init(&all, &mem_libc, 3));
     MUST(codecs_add(&all.codecs, train()) == 1 && codecs_add(&all.codecs, train()) == 2);
 }
@@ -173,6 +179,13 @@ static bool load_large(void *context, large **at) {
     return *at != NULL;
 }
 
+static map *replace(map *m, map *by) {
+    map_leave(m);
+    map_free(m);
+    map_join(by, &group);
+    return by;
+}
+
 /* The map from its own saved bytes. */
 static map *save_and_load(map *m) {
     static uint8_t codec_ids[256] = {0, 1, 2};
@@ -191,15 +204,34 @@ static map *save_and_load(map *m) {
         MUST(map_each_large(loaded, i, load_large, context));
     }
     map_load_end(loaded, head);
-    map_free(m);
-    return loaded;
+    return replace(m, loaded);
+}
+
+/* A batch of young values goes on its way; the map is another one now, or has changed. */
+static void encode(map *m, uint16_t argument) {
+    switch (state) {
+    case NO_BATCH:
+        young_batch_begin(&batch, all.mem, &all, argument);
+        young_batch_fill(&batch, &all, (young_choice){UINT64_MAX, argument % 2},
+                         expiry_ticks(now_ms), 1);
+        state = TAKEN;
+        break;
+    case TAKEN:
+        for (uint32_t i = 0; i < batch.count; i++) young_batch_encode(&batch, i, &work);
+        state = ENCODED;
+        break;
+    case ENCODED:
+        for (uint32_t i = 0; i < batch.count; i++)
+            map_settle(m, &batch, &batch.items[i], expiry_ticks(now_ms));
+        young_batch_end(&batch, &all);
+        state = NO_BATCH;
+    }
 }
 
 static map *copy(map *m) {
     map *second = map_copy(m);
     MUST(second != NULL);
-    map_free(m);
-    return second;
+    return replace(m, second);
 }
 
 static map *step(map *m, const uint8_t *bytes) {
@@ -226,8 +258,17 @@ static map *step(map *m, const uint8_t *bytes) {
         m = copy(m);
         break;
     case 6:
+        map_leave(m);
+        map_join(m, &group);
+        all.young.limit = argument % 2 ? 1 << 20 : argument;
+        break;
     case 7:
     case 8:
+    case 9:
+        encode(m, argument);
+        break;
+    case 10:
+    case 11:
         delete_or_expire(m, i, argument);
         break;
     default:
@@ -242,12 +283,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     memset(model, 0, sizeof model);
     now_ms = 1700000000000;
     codecs_use(&all.codecs, CODEC_RAW);
+    all.young.limit = 1 << 20;
     map *m = map_new(&all, secret);
+    map_join(m, &group);
     for (size_t at = 0; at + STEP <= n && at < STEPS_MAX * STEP; at += STEP) {
         m = step(m, bytes + at);
         MUST(map_sane(m));
     }
     check_all(m);
+    while (state != NO_BATCH) encode(m, 0);
+    check_all(m);
+    map_leave(m);
     map_free(m);
+    MUST(young_bytes(&all.young) == 0);
     return 0;
 }

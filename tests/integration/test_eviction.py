@@ -248,21 +248,42 @@ def test_an_empty_store_gives_its_dictionaries_back(r):
     assert r.execute_command("CGET", b"KEY:5") == stored[b"KEY:5"]
 
 
+def lower_limit(r, late, limit=None):
+    """After `late` seconds during which no timer runs; by 1 MB if not told to what."""
+    pipe = r.pipeline(transaction=False)
+    pipe.execute_command("DEBUG", "SLEEP", late)
+    pipe.config_set("maxmemory", limit or r.info("memory")["used_memory"] - MB)
+    pipe.execute()
+
+
 @pytest.mark.parametrize("late", [0, 0.3])
 def test_a_lowered_limit_takes_records_and_no_maps(own_server, late):
     """The server has a timer of its own to make room, and would take maps; ours must come first, also when timers are late."""
     rng = random.Random(3)
     with own_server({"ckv.train-after": "1gb"}).client() as r:
         load(r, [rng.randbytes(300) for _ in range(40_000)])
+        r.execute_command("CKV", "OPTIMIZE")  # what is young would only be encoded, to make room
         r.config_set("maxmemory-policy", "allkeys-lru")
         for _ in range(5):
-            pipe = r.pipeline(transaction=False)
-            pipe.execute_command("DEBUG", "SLEEP", late)
-            pipe.config_set("maxmemory", r.info("memory")["used_memory"] - MB)
             before = evicted(r)[0]
-            pipe.execute()
+            lower_limit(r, late)
             wait_for(lambda: evicted(r)[0] > before)
             assert r.info("stats")["evicted_keys"] == 0
+
+
+@pytest.mark.parametrize("late", [0, 0.3])
+def test_a_lowered_limit_encodes_what_is_young_and_takes_no_maps(own_server, late):
+    rng = random.Random(3)
+    with own_server({"ckv.train-after": "1gb", "maxmemory-policy": "allkeys-lru"}).client() as r:
+        pipe = r.pipeline()  # within a transaction nothing is encoded in the background
+        for i in range(40_000):
+            pipe.execute_command("CSET", b"KEY:%d" % i, rng.randbytes(300))
+        pipe.execute_command("INFO", "memory")
+        limit = pipe.execute()[-1]["used_memory"] - MB
+        lower_limit(r, late, limit)
+        wait_for(lambda: r.info("memory")["used_memory"] <= limit)
+        assert evicted(r)[0] == r.info("stats")["evicted_keys"] == 0
+        assert r.execute_command("CDBSIZE") == 40_000
 
 
 def test_a_lowered_limit_is_not_replicated(own_server):

@@ -77,11 +77,11 @@ class Model:
 
 
 class Run:
-    def __init__(self, rng, places, preamble):
+    def __init__(self, rng, places, preamble, young):
         self.rng = rng
         self.server = Server({"ckv.maps": LAYOUTS[0], "ckv.train-after": "64kb", "appendonly": "yes",
-                              "appendfsync": "no", "aof-use-rdb-preamble": preamble})
-        self.replica = Server({"ckv.maps": LAYOUTS[0], "replicaof": f"127.0.0.1 {self.server.port}"})
+                              "appendfsync": "no", "aof-use-rdb-preamble": preamble, "ckv.young-memory": young})
+        self.replica = Server({"ckv.maps": LAYOUTS[0], "ckv.young-memory": young, "replicaof": f"127.0.0.1 {self.server.port}"})
         self.model = Model(places, LAYOUTS[0])
         self.r = self.server.client()
         self.log = []
@@ -114,6 +114,7 @@ class Run:
 
     def set(self):
         db, key, value = self.db(), self.rng.choice(KEYS), b"value %d of a certain length" % self.rng.randrange(10**6)
+        value *= self.rng.choice([1, 1, 20, 100])  # long ones are young at first
         found, answer = self.model.map_of(db, key), self.call(db, "CSET", key, value)
         if found is False:
             assert is_error(answer, "WRONGTYPE")
@@ -218,6 +219,9 @@ class Run:
         if not is_error(self.call(0, "CKV", "TRAIN")) and self.rng.random() < 0.5:
             self.call(0, "CKV", "OPTIMIZE")
 
+    def settle(self):
+        assert self.call(0, "CKV", "OPTIMIZE") == b"OK"
+
     def reload(self):
         assert self.call(0, "DEBUG", "RELOAD") == b"OK"
 
@@ -284,13 +288,14 @@ class Run:
 
 
 COMMON = ["set"] * 8 + ["delete"] * 3 + ["copy", "rename", "home_again", "move", "restore"] * 2
-RARE = ["drop", "swap", "flush", "train", "reload", "rewrite", "restart"]
+RARE = ["drop", "swap", "flush", "train", "settle", "reload", "rewrite", "restart"]
 
 
-@pytest.mark.parametrize("preamble", ["yes", "no"])
-def test_random_operations(places, preamble):
+# Young values that hardly have room, and are encoded at once; and such that stay young.
+@pytest.mark.parametrize("preamble, young", [("yes", "16kb"), ("no", "0")])
+def test_random_operations(places, preamble, young):
     print(f"CKV_SEED={SEED}")
-    run = Run(random.Random(SEED), places, preamble)
+    run = Run(random.Random(SEED), places, preamble, young)
     try:
         wait_for_replica_link(run)
         for _ in range(STEPS):

@@ -26,7 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CODEC_NO_ROOM ((size_t)-1)
+#define CODEC_NO_ROOM  ((size_t)-1)
+#define CODEC_RAW_BYTE 0xff /* what a value begins with that is stored as it is */
 
 /* Values longer than this are for all codecs the same: zstd without a dictionary, or as they are
  * when longer than CODEC_ZSTD_MAX, because nobody is to wait for their compression. Bytes. */
@@ -73,6 +74,7 @@ size_t codec_decode_key(const codec *c, const void *src, size_t n, void *dst, si
 typedef struct codec_value {
     const uint8_t *bytes;
     size_t len, raw_len;
+    bool young; /* not encoded yet: the bytes are the value's own, see map_young.h */
 } codec_value;
 
 /* Encodes a value, in the way that takes least, as at most n + 1 bytes; they lie in `room`, a

@@ -70,7 +70,7 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
         if (zstd != CODEC_NO_ROOM) best = zstd;
     }
     if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
-    *out = (codec_value){dst, best, n};
+    *out = (codec_value){.bytes = dst, .len = best, .raw_len = n};
     return true;
 }
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define ESCAPE_RAW     0xff
+#define ESCAPE_RAW     CODEC_RAW_BYTE
 #define ESCAPE_KIND    0xfe
 #define ZSTD_PLAIN     0 /* kinds */
 #define ZSTD_DICT      1

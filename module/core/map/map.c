@@ -18,14 +18,15 @@ static void count_out(map *m, size_t key_len, size_t value_len, const map_pos *p
 static size_t replaced_len(map *m, const map_pos *pos, const codec_value *value) {
     uint32_t len;
     const uint8_t *old = map_encoded_value(pos, &len);
-    bool same =
-        pos->p->codec == map_codec(m) && len == value->len && !memcmp(old, value->bytes, len);
+    bool same = !value->young && pos->p->codec == map_codec(m) && len == value->len &&
+                !memcmp(old, value->bytes, len);
     return same ? value->raw_len : map_value_len(m, pos);
 }
 
 /* Takes a record, counted out already, out of its page. */
 static void take_out(map *m, const map_pos *pos) {
     large *l = page_large(pos->p, pos->slot);
+    if (l && l->young) m->shared->young.spared++;
     if (l) map_free_large(m, l);
     map_remove_slot(m, pos);
 }
@@ -48,8 +49,49 @@ static uint8_t add_uses(const map_pos *pos, uint8_t added) {
     return sum < PAGE_USES_MAX ? (uint8_t)sum : PAGE_USES_MAX;
 }
 
+/* In the page where it is. False: out of memory, or the page has no room. */
+static bool set_code(map *m, const map_pos *pos, uint16_t code, uint64_t base) {
+    int grown = (int)page_expiry_growth(pos->p, code);
+    uint32_t n;
+    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    if (pos->p->used + grown > PAGE_BYTES || !map_make_room(m, at, grown)) return false;
+    uint64_t held = map_base_of(m, *at, base);
+    page_set_code(*at, pos->slot, expiry_rebase(code, base, held), held);
+    return true;
+}
+
+/* Writes a young value over another, in the same block. False: it can't be; nothing changed. */
+static bool rewrite_young(map *m, const map_pos *pos, const codec_value *value, uint16_t code,
+                          uint64_t base, uint8_t uses) {
+    large *l = pos ? page_large(pos->p, pos->slot) : NULL;
+    if (!value->young || !l || !l->young) return false;
+    bool expires = page_code(pos->p, pos->slot) != EXPIRY_NONE;
+    size_t old_len = l->value_len - 1u;
+    if (!map_young_fits(m, l, value->len) || !set_code(m, pos, code, base)) return false;
+    uint32_t n;
+    page *p = bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    if (p->flags & PAGE_USES) page_set_uses(p, pos->slot, uses);
+    map_young_rewrite(m, l, value->bytes, value->len);
+    m->totals.expiring += code != EXPIRY_NONE;
+    m->totals.expiring -= expires;
+    m->totals.value_bytes += value->len;
+    m->totals.value_bytes -= map_at_most(old_len, m->totals.value_bytes);
+    return true;
+}
+
+/* The allocation of a record that does not live in a page. */
+static large *new_large(map *m, const map_key *k, const codec_value *value, uint64_t base) {
+    return value->young ? map_young_new(m, k, value->bytes, value->len, base)
+                        : map_large_new(m, k, value->bytes, value->len);
+}
+
 bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base) {
+    codec_value encoded;
+    if (value->young && k->len > LARGE_LONG_KEY) {
+        if (!map_encode_now(m->shared, value->bytes, value->len, &encoded)) return false;
+        value = &encoded;
+    }
     const page_key *pk = map_encoded_key(m, k, map_codec(m));
     uint32_t index = map_index(k->hash, m->buckets);
     map_record r = {.value = value->bytes,
@@ -57,9 +99,13 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
                     .code = code,
                     .base = base,
                     .uses = add_uses(pos, k->uses)};
-    if (map_is_large(pk, value->len) && !(r.large = map_large_new(m, k, value->bytes, value->len)))
-        return false;
     map_size before = map_size_now(m);
+    if (rewrite_young(m, pos, value, code, base, r.uses)) {
+        map_tell_group(m, &before);
+        return true;
+    }
+    if ((value->young || map_is_large(pk, value->len)) && !(r.large = new_large(m, k, value, base)))
+        return false;
     if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
     if (!pos || !map_overwrite(m, pk, pos, &r)) {
         uint32_t slot;
@@ -95,17 +141,6 @@ bool map_store(map *m, const void *key, size_t len, const void *value, size_t va
                int64_t at_ms, int64_t now_ms) {
     return map_store_code(m, key, len, value, value_len, expiry_code(at_ms, now_ms),
                           expiry_ticks(now_ms));
-}
-
-/* In the page where it is. False: out of memory, or the page has no room. */
-static bool set_code(map *m, const map_pos *pos, uint16_t code, uint64_t base) {
-    int grown = (int)page_expiry_growth(pos->p, code);
-    uint32_t n;
-    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
-    if (pos->p->used + grown > PAGE_BYTES || !map_make_room(m, at, grown)) return false;
-    uint64_t held = map_base_of(m, *at, base);
-    page_set_code(*at, pos->slot, expiry_rebase(code, base, held), held);
-    return true;
 }
 
 bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base) {

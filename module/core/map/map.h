@@ -22,8 +22,9 @@
  * New records are always written with the current codec. Older pages keep theirs until
  * map_reencode() comes by, which works record by record. Everything else that moves more than one
  * record (split, merge, compaction) is one function, rebuild(), in map_rebuild.c. The files, each
- * of which calls those before it only: map_find.c, map_pages.c, map_place.c, map_move.c,
- * map_rebuild.c, map.c, and then one for each thing that is done with a whole bucket or map.
+ * of which calls those before it only: map_find.c, map_young.c, map_pages.c, map_place.c,
+ * map_move.c, map_rebuild.c, map.c, and then one for each thing that is done with a whole bucket or
+ * map.
  *
  * Not for use by two threads at a time. Functions that can run out of memory say so and have then
  * changed nothing.
@@ -46,6 +47,7 @@ typedef struct map_totals {
     uint64_t key_bytes, value_bytes; /* raw */
     uint64_t pages, page_bytes;      /* caps */
     uint64_t large, large_bytes;     /* records outside of pages; bytes as allocated */
+    uint64_t young, young_bytes;     /* of them, not encoded yet (map_young.h) */
 } map_totals;
 
 /* What several maps hold together, kept up to date by each of them. 0 at first. */
@@ -62,6 +64,10 @@ typedef struct map {
     uint32_t buckets;
     map_totals totals;
     map_group *group; /* NULL: none */
+    /* The young records (map_young.h), and the first of them that is not in a batch. */
+    large *oldest, *newest, *to_encode;
+    struct map *ring_before, *ring_after; /* NULL: it is not in the ring of those that have such */
+    uint64_t owner;                       /* whoever put it into its group knows it by that */
 } map;
 
 /* A key on its way to its record. Refers to the caller's bytes. */

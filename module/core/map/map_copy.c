@@ -36,7 +36,7 @@ static bool copy_large(void *context, large **at) {
     *at = c->done ? mem->alloc(large_bytes(l)) : NULL;
     if (*at) {
         memcpy(*at, l, large_bytes(l));
-        c->to->totals.large_bytes += mem->usable(*at);
+        map_count_large(c->to, *at);
     } else {
         c->done = false;
     }
@@ -59,8 +59,10 @@ map *map_copy(const map *m) {
         map_free(copy);
         return NULL;
     }
-    uint64_t large_bytes = copy->totals.large_bytes;
+    /* The allocator may have given blocks of other sizes. */
+    map_totals counted = copy->totals;
     copy->totals = m->totals;
-    copy->totals.large_bytes = large_bytes;
+    copy->totals.large_bytes = counted.large_bytes;
+    copy->totals.young_bytes = counted.young_bytes;
     return copy;
 }

@@ -15,9 +15,11 @@ static bool move_large(void *context, large **l) {
     size_t before = mem->usable(*l);
     large *moved = with->move(with->context, *l);
     if (!moved) return true;
-    *l = moved;
     /* Some allocators have blocks of several sizes for the same request. */
-    with->m->totals.large_bytes += mem->usable(moved) - before;
+    size_t grown = mem->usable(moved) - before;
+    with->m->totals.large_bytes += grown;
+    if (moved->young) map_young_moved(with->m, *l, moved, grown);
+    *l = moved;
     return true;
 }
 

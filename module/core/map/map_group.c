@@ -29,10 +29,12 @@ void map_join(map *m, map_group *group) {
     m->group = group;
     group->maps++;
     map_tell_group(m, &nothing);
+    map_young_restart(m);
 }
 
 void map_leave(map *m) {
     if (!m->group) return;
+    map_young_part(m);
     map_size now = map_size_now(m);
     const map_size nothing = {0};
     add(m->group, &nothing, &now);

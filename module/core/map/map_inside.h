@@ -83,6 +83,31 @@ void map_count_large(map *m, large *l);
 /* Frees one that is counted. */
 void map_free_large(map *m, large *l);
 
+/* ---- map_young.c ----------------------------------------------------------------------------- */
+
+/* A map that is in a group and has something to encode is in the ring of those; one that leaves its
+ * group is not. */
+void map_young_join(map *m);
+void map_young_part(map *m);
+
+/* A young record that is counted comes to the end of its map's list, or leaves it. */
+void map_young_enter(map *m, large *l);
+void map_young_leave(map *m, large *l);
+/* It is elsewhere now, in a block of `grown` more bytes. */
+void map_young_moved(map *m, const large *before, large *now, size_t grown);
+
+/* All of them are to be encoded, also what was taken into a batch. */
+void map_young_restart(map *m);
+/* It goes to the end of the list. */
+void map_young_again(map *m, large *l, uint64_t since);
+
+/* Makes the allocation of a young record; `base` is now, ticks. NULL: out of memory. */
+large *map_young_new(const map *m, const map_key *k, const uint8_t *value, size_t n, uint64_t base);
+/* Whether its block is of the right size for a value of n bytes, */
+bool map_young_fits(const map *m, large *l, size_t n);
+/* which is written over the one that it has. */
+void map_young_rewrite(map *m, large *l, const uint8_t *value, size_t n);
+
 /* ---- map_place.c ----------------------------------------------------------------------------- */
 
 /* A record on its way into a bucket. */
@@ -100,6 +125,8 @@ bool map_is_large(const page_key *k, size_t value_len);
 
 /* Makes the allocation of a large record. NULL: out of memory. */
 large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_t value_len);
+/* The same for one from a file, where it may have been young. */
+large *map_large_loaded(const map *m, const map_key *k, const uint8_t *value, size_t value_len);
 
 /* Where a record may be put. */
 typedef struct map_target {

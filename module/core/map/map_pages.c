@@ -43,6 +43,7 @@ static void free_bucket(const map *m, bucket *b) {
 
 void map_free(map *m) {
     const mem *mem = m->shared->mem;
+    young_note_bytes(&m->shared->young, 0 - m->totals.young_bytes);
     for (uint32_t i = 0; i < m->buckets; i++) free_bucket(m, map_bucket(m, i));
     for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT)
         mem->free(m->segments[i / MAP_SEGMENT - 1]);
@@ -187,9 +188,11 @@ void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old) {
 void map_count_large(map *m, large *l) {
     m->totals.large++;
     m->totals.large_bytes += m->shared->mem->usable(l);
+    if (l->young) map_young_enter(m, l);
 }
 
 void map_free_large(map *m, large *l) {
+    if (l->young) map_young_leave(m, l);
     m->totals.large--;
     m->totals.large_bytes -= m->shared->mem->usable(l);
     m->shared->mem->free(l);

@@ -10,7 +10,7 @@ bool map_is_large(const page_key *k, size_t value_len) {
 }
 
 large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_t value_len) {
-    const large head = {(uint32_t)k->len, (uint32_t)value_len};
+    const large head = {.key_len = (uint32_t)k->len & 0x7fffffff, .value_len = (uint32_t)value_len};
     large *l = m->shared->mem->alloc(large_bytes(&head));
     if (!l) return NULL;
     *l = head;
@@ -18,6 +18,13 @@ large *map_large_new(const map *m, const map_key *k, const uint8_t *value, size_
     memcpy(large_value(l), value, value_len);
     if (k->len > LARGE_LONG_KEY) large_set_hash(l, k->hash);
     return l;
+}
+
+large *map_large_loaded(const map *m, const map_key *k, const uint8_t *value, size_t value_len) {
+    bool raw = value_len > 0 && value[0] == CODEC_RAW_BYTE;
+    if (raw && k->len <= LARGE_LONG_KEY && young_is_long(value_len - 1))
+        return map_young_new(m, k, value + 1, value_len - 1, 0);
+    return map_large_new(m, k, value, value_len);
 }
 
 /* What a record looks like in a page. */

@@ -26,6 +26,9 @@
 /* More than this share, then: some are split. What was merged is not, not even two into one. */
 #define CROWDED_SHARE(bytes) ((bytes)*3 / 2)
 
+/* Of the bytes of young values: what they come to when they are encoded, about. */
+#define YOUNG_SHARE(bytes) ((bytes) / 4)
+
 typedef struct pouring {
     map *m;
     uint32_t index[2]; /* where out[] will stand; equal if there is one only */
@@ -148,9 +151,12 @@ bool map_merge(map *m, uint64_t now_ticks, mem_retired *old) {
 }
 
 /* What buckets are split and merged by: bytes of pages, and a share for each large record, so that
- * a bucket does not hold too many of them. */
+ * a bucket does not hold too many of them. Young ones count as what they are to become, about: they
+ * are about to come into pages. */
 static uint64_t weight(const map *m) {
-    return m->totals.page_bytes + m->totals.large * MAP_LARGE_BYTES;
+    const map_totals *t = &m->totals;
+    uint64_t young = map_at_most(t->young * MAP_LARGE_BYTES, YOUNG_SHARE(t->young_bytes));
+    return t->page_bytes + (t->large - t->young) * MAP_LARGE_BYTES + young;
 }
 
 bool map_is_crowded(const map *m) {

@@ -33,7 +33,7 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
     *out = map_record_of(at);
     uint32_t old_len;
     const uint8_t *old = map_encoded_value(&pos, &old_len);
-    if (codec_is_common(old, old_len)) {
+    if (codec_is_common(old, old_len) || (out->large && out->large->young)) {
         if (!take_time(r, 0)) return MAP_MORE;
         if (out->large) return MAP_DONE;
     } else {

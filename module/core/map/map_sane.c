@@ -23,8 +23,11 @@ static bool check_record(void *context, const uint8_t *key, size_t key_len, cons
     c->found.expiring += page_code(pos->p, pos->slot) != EXPIRY_NONE;
     c->found.key_bytes += key_len;
     c->found.value_bytes += len;
+    size_t bytes = l ? c->m->shared->mem->usable(l) : 0;
     c->found.large += l != NULL;
-    if (l) c->found.large_bytes += c->m->shared->mem->usable(l);
+    c->found.large_bytes += bytes;
+    c->found.young += l && l->young;
+    c->found.young_bytes += l && l->young ? bytes : 0;
     return c->sane;
 }
 
@@ -40,11 +43,23 @@ static bool pages_sane(map *m, uint32_t index, map_totals *found) {
     return true;
 }
 
+/* The young records are a list that can be walked both ways. */
+static bool list_sane(const map *m) {
+    uint64_t count = 0;
+    bool to_encode = m->to_encode == NULL;
+    large *older = NULL;
+    for (large *l = m->oldest; l; older = l, l = large_tail(l)->newer, count++) {
+        if (!l->young || large_tail(l)->older != older || count == m->totals.young) return false;
+        to_encode |= l == m->to_encode;
+    }
+    return to_encode && m->newest == older && count == m->totals.young;
+}
+
 bool map_sane(map *m) {
     checking c = {.m = m, .sane = true};
     for (uint32_t i = 0; i < m->buckets; i++) {
         if (!pages_sane(m, i, &c.found)) return false;
         if (!map_each(m, i, check_record, &c)) return false;
     }
-    return c.sane && !memcmp(&c.found, &m->totals, sizeof c.found);
+    return c.sane && list_sane(m) && !memcmp(&c.found, &m->totals, sizeof c.found);
 }

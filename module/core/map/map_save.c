@@ -115,12 +115,13 @@ size_t map_bucket_load(map *m, uint32_t index, const uint8_t *src, size_t n,
 /* ---- large records --------------------------------------------------------------------------- */
 
 size_t map_large_size(const large *l) {
-    return sizeof l->key_len + l->key_len + l->value_len;
+    return sizeof(uint32_t) + l->key_len + l->value_len;
 }
 
 void map_large_save(const large *l, uint8_t *dst) {
-    memcpy(dst, &l->key_len, sizeof l->key_len);
-    memcpy(dst + sizeof l->key_len, l->bytes, l->key_len + (size_t)l->value_len);
+    uint32_t key_len = l->key_len;
+    memcpy(dst, &key_len, sizeof key_len);
+    memcpy(dst + sizeof key_len, l->bytes, key_len + (size_t)l->value_len);
 }
 
 large *map_large_load(map *m, const uint8_t *src, size_t n) {
@@ -131,9 +132,7 @@ large *map_large_load(map *m, const uint8_t *src, size_t n) {
     size_t value_len = n - sizeof key_len - key_len;
     map_key k = {.key = src + sizeof key_len, .len = key_len};
     k.hash = map_hash_key(m, k.key, k.len, &k.stem_len, &k.suffix);
-    large *l = map_large_new(m, &k, k.key + key_len, value_len);
-    if (!l) return NULL;
-    m->totals.large++;
-    m->totals.large_bytes += m->shared->mem->usable(l);
+    large *l = map_large_loaded(m, &k, k.key + key_len, value_len);
+    if (l) map_count_large(m, l);
     return l;
 }

@@ -26,6 +26,12 @@ void map_shared_clear(map_shared *s) {
 }
 
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out) {
+    if (!young_may_be(&s->young, n)) return map_encode_now(s, value, n, out);
+    *out = (codec_value){.bytes = value, .len = n, .raw_len = n, .young = true};
+    return true;
+}
+
+bool map_encode_now(map_shared *s, const void *value, size_t n, codec_value *out) {
     if (!codecs_encode(&s->codecs, &s->work, value, n, out)) return false;
     codecs_note_written(&s->codecs, out);
     return true;

@@ -10,6 +10,7 @@
 
 #include "codec/codecs.h"
 #include "map/key_shapes.h"
+#include "map/young.h"
 
 typedef struct map_shared {
     const mem *mem;
@@ -17,6 +18,7 @@ typedef struct map_shared {
     codec_workspace work;
     bool count_uses;   /* new pages have use counts, for map_evict.h */
     key_shapes shapes; /* of all records */
+    young_state young;
     /* Another's clock says what has expired: times that have passed by ours are kept. */
     bool follows;
 } map_shared;
@@ -31,8 +33,11 @@ void map_shared_trim(map_shared *s);
 /* Of an empty store: frees everything that has been learned and kept for work to come. */
 void map_shared_clear(map_shared *s);
 
-/* Encodes a new value, of which the codecs take note. The bytes are good until the next new value.
- * False: out of memory. */
+/* Makes of a new value what map_put() takes: young, if it may be and there is room, else encoded,
+ * of which the codecs take note. The bytes are good until the next new value, or are the caller's
+ * own. False: out of memory. */
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out);
+/* The same for a value that is not to be young. */
+bool map_encode_now(map_shared *s, const void *value, size_t n, codec_value *out);
 
 #endif

@@ -148,7 +148,7 @@ static void long_values(codecs *all, codec_workspace *w, codec *c) {
     uint8_t *old = frame + 2; /* its prefix in place of the magic */
     old[0] = 0xfe;
     old[1] = 1;
-    encoded = (codec_value){old, len - 2, n};
+    encoded = (codec_value){.bytes = old, .len = len - 2, .raw_len = n};
     CHECK(!codec_is_common(old, len - 2) && same_value(c, w, &encoded, text, n));
     CHECK(codecs_encode_moved(all, w, text, n, &encoded) && encoded.len < n / 4);
     CHECK(codec_is_common(encoded.bytes, encoded.len));

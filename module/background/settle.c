@@ -1,0 +1,356 @@
+/* settle.c: encoding what is young. See settle.h. */
+#include "background/settle.h"
+
+#include "core/map/map_young.h"
+#include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
+#include "server/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* How long a value must have been left alone. */
+#define AGE_MS 1000
+/* Of the limit: from here on values are encoded at any age. */
+#define FULL(limit) ((limit) / 4 * 3)
+
+/* Of a limit of memory that refuses writes: so much must be free for values to be young. */
+#define REFUSED_SHARE 0.1
+/* The limit where none is set: a share of the memory that there may be, between these; or as much
+ * where nothing says how much there may be. */
+#define AUTO_SHARE(bytes) ((bytes) / 16)
+#define AUTO_MIN          (256ULL << 10)
+#define AUTO_MAX          (512ULL << 20)
+#define AUTO_UNLIMITED    (64ULL << 20)
+
+/* Batches under way for each thread: enough for it until the timer comes by again. Their copies
+ * take at most a share of what young values may. */
+#define JOBS_PER_THREAD 8
+#define COPIES(limit)   ((limit) / 8 > COPIES_MIN ? (limit) / 8 : COPIES_MIN)
+#define COPIES_MIN      (16u << 10)
+/* What filling a batch takes, at most. */
+#define FILL_US 200
+/* Maps that are passed over before the time is looked at. */
+#define PASSED_AT_ONCE 64
+/* How long it is believed that there is nothing to encode yet. */
+#define NOTHING_US 100000
+/* What the main thread encodes itself in one go. Bytes. */
+#define OWN_BYTES (8u << 10)
+/* Less freed by that is hardly anything: the values don't compress. */
+#define HARDLY_BYTES (OWN_BYTES / 8)
+/* And no longer value than this, as long as there are threads. Bytes. */
+#define OWN_LONGEST (16u << 10)
+/* How long it swaps in, then, what threads have done. */
+#define COLLECT_US 100
+
+/* In libc's memory, as the workspaces: what is taken for a moment is not to be made room for. */
+typedef struct job {
+    young_batch batch;
+    uint32_t swapped; /* items that are in their maps again */
+    struct job *next;
+} job;
+
+/* First in, first out. */
+typedef struct line {
+    job *first, *last;
+} line;
+
+/* Between the main thread and the encoders. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t filled;
+    line waiting, done;
+    unsigned threads, wanted;
+} desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+
+/* The main thread's. */
+static unsigned under_way; /* batches that are waiting, being encoded, or done */
+static size_t copies;      /* their bytes */
+
+static void join(line *l, job *j) {
+    j->next = NULL;
+    *(l->first ? &l->last->next : &l->first) = j;
+    l->last = j;
+}
+
+static job *leave(line *l) {
+    job *j = l->first;
+    if (j) l->first = j->next;
+    return j;
+}
+
+/* ---- an encoder ------------------------------------------------------------------------------ */
+
+/* The next batch; NULL: the thread is not wanted any more. */
+static job *wait_for_job(void) {
+    job *j = NULL;
+    pthread_mutex_lock(&desk.lock);
+    while (desk.threads <= desk.wanted && !(j = leave(&desk.waiting)))
+        pthread_cond_wait(&desk.filled, &desk.lock);
+    if (!j) desk.threads--;
+    pthread_mutex_unlock(&desk.lock);
+    return j;
+}
+
+static void *encoder(void *unused) {
+    codec_workspace work;
+    bool ready = workspace_init(&work, &mem_libc);
+    (void)unused;
+    for (job *j; (j = wait_for_job()) != NULL;) {
+        for (uint32_t i = 0; ready && i < j->batch.count; i++)
+            young_batch_encode(&j->batch, i, &work);
+        workspace_trim(&work);
+        pthread_mutex_lock(&desk.lock);
+        join(&desk.done, j);
+        pthread_mutex_unlock(&desk.lock);
+    }
+    if (ready) workspace_free(&work);
+    return NULL;
+}
+
+static bool start_thread(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    bool started = pthread_create(&thread, &attributes, encoder, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+/* Threads come one by one, as there is something to do. */
+static void hand_over(job *j) {
+    pthread_mutex_lock(&desk.lock);
+    if (desk.threads < desk.wanted && start_thread()) desk.threads++;
+    join(&desk.waiting, j);
+    pthread_cond_signal(&desk.filled);
+    pthread_mutex_unlock(&desk.lock);
+}
+
+/* Whether somebody takes what is handed over. The system may refuse threads, for now or for good.
+ */
+static bool have_encoder(void) {
+    pthread_mutex_lock(&desk.lock);
+    if (desk.threads == 0 && desk.wanted > 0 && start_thread()) desk.threads++;
+    bool any = desk.threads > 0 && desk.wanted > 0;
+    pthread_mutex_unlock(&desk.lock);
+    return any;
+}
+
+static job *take_from(line *l) {
+    pthread_mutex_lock(&desk.lock);
+    job *j = leave(l);
+    pthread_mutex_unlock(&desk.lock);
+    return j;
+}
+
+/* ---- the main thread ------------------------------------------------------------------------- */
+
+static uint64_t count(void) {
+    return maps_totals().totals.young + maps_totals_unserved().totals.young;
+}
+
+static bool is_full(void) {
+    return young_bytes(&ckv.shared.young) > FULL(ckv.shared.young.limit);
+}
+
+/* Fills a batch. Where nothing old was found among all there is, it is not looked for again soon.
+ */
+static void fill(young_batch *b, young_choice which, uint64_t deadline_us) {
+    static uint64_t nothing_until_us;
+    uint64_t now_ticks = expiry_ticks(clock_now_ms());
+    uint32_t maps = ckv.shared.young.maps, seen = 0, looked;
+    bool hurry = which.all || is_full();
+    if (!hurry && clock_monotonic_us() < nothing_until_us) return;
+    do {
+        looked = young_batch_fill(b, &ckv.shared, which, now_ticks, PASSED_AT_ONCE);
+        seen += looked;
+    } while (looked == PASSED_AT_ONCE && seen < maps && clock_monotonic_us() < deadline_us);
+    if (!hurry && b->count == 0 && seen >= maps)
+        nothing_until_us = clock_monotonic_us() + NOTHING_US;
+}
+
+static void swap_in(const young_batch *b, const young_item *item) {
+    map *m = maps_of_owner(item->owner);
+    if (m) map_settle(m, b, item, expiry_ticks(clock_now_ms()));
+}
+
+static job *new_job(size_t bytes, young_choice which, uint64_t deadline_us) {
+    job *j = malloc(sizeof *j);
+    if (!j) return NULL;
+    j->swapped = 0;
+    young_batch_begin(&j->batch, &mem_libc, &ckv.shared, bytes);
+    fill(&j->batch, which, deadline_us);
+    under_way++;
+    copies += sizeof *j + j->batch.cap;
+    return j;
+}
+
+static void end_job(job *j) {
+    under_way--;
+    copies -= sizeof *j + j->batch.cap;
+    young_batch_end(&j->batch, &ckv.shared);
+    free(j);
+}
+
+/* Swaps in what is done until a time. False: there is more. */
+static bool collect(uint64_t deadline_us) {
+    static job *current;
+    while (current || (current = take_from(&desk.done))) {
+        while (current->swapped < current->batch.count) {
+            if (clock_monotonic_us() >= deadline_us) return false;
+            swap_in(&current->batch, &current->batch.items[current->swapped++]);
+        }
+        end_job(current);
+        current = NULL;
+    }
+    return true;
+}
+
+/* Gives the threads what there is to do. */
+static void distribute(young_choice which, uint64_t deadline_us) {
+    size_t most = COPIES(ckv.shared.young.limit);
+    while (under_way < ckv.config.encode_threads * JOBS_PER_THREAD && copies < most &&
+           clock_monotonic_us() + FILL_US < deadline_us) {
+        job *j = new_job(most < YOUNG_BATCH_BYTES ? most : YOUNG_BATCH_BYTES, which, deadline_us);
+        if (!j) return;
+        if (j->batch.count == 0) {
+            end_job(j);
+            return;
+        }
+        hand_over(j);
+    }
+}
+
+/* Whether it is nothing that others should not have to wait for. */
+static bool is_short(const job *j) {
+    size_t longest = 0;
+    for (uint32_t i = 0; i < j->batch.count; i++)
+        if (j->batch.items[i].raw_len > longest) longest = j->batch.items[i].raw_len;
+    return longest <= OWN_LONGEST;
+}
+
+/* What no thread has begun with. Long values are left to the threads, if there are any. NULL: there
+ * is nothing else. */
+static job *job_for_here(size_t bytes) {
+    bool alone = !have_encoder();
+    pthread_mutex_lock(&desk.lock);
+    job *j = desk.waiting.first;
+    bool mine = j && (alone || is_short(j));
+    if (mine) leave(&desk.waiting);
+    pthread_mutex_unlock(&desk.lock);
+    if (j || !ckv.shared.young.ring) return mine ? j : NULL;
+    j = new_job(bytes, (young_choice){UINT64_MAX, true}, UINT64_MAX);
+    if (!j || alone || is_short(j)) return j;
+    hand_over(j);
+    return NULL;
+}
+
+static job *begun_here;
+
+/* Encodes and swaps in so many bytes. */
+static void encode_here(size_t bytes) {
+    static codec_workspace work;
+    static bool ready;
+    if (!ready) ready = workspace_init(&work, &mem_libc);
+    if (ready && !begun_here) begun_here = job_for_here(bytes);
+    if (!begun_here) return;
+    job *j = begun_here;
+    for (size_t done = 0; done < bytes && j->swapped < j->batch.count; j->swapped++) {
+        young_batch_encode(&j->batch, j->swapped, &work);
+        swap_in(&j->batch, &j->batch.items[j->swapped]);
+        done += j->batch.items[j->swapped].raw_len;
+    }
+    workspace_trim(&work);
+    if (j->swapped < j->batch.count) return;
+    end_job(j);
+    begun_here = NULL;
+}
+
+/* The rest of what was begun here comes back as it is: nothing may press any more. */
+static void put_back(void) {
+    if (!begun_here) return;
+    pthread_mutex_lock(&desk.lock);
+    join(&desk.done, begun_here);
+    pthread_mutex_unlock(&desk.lock);
+    begun_here = NULL;
+}
+
+size_t settle_some(void) {
+    uint64_t before = maxmemory_records_used();
+    if (count() == 0) return 0;
+    collect(clock_monotonic_us() + COLLECT_US);
+    if (maxmemory_records_used() >= before) encode_here(OWN_BYTES);
+    uint64_t after = maxmemory_records_used();
+    return before > after + HARDLY_BYTES ? before - after : 0;
+}
+
+static bool much;
+
+void settle_step(uint64_t deadline_us, settle_when when) {
+    settle_configure();
+    put_back();
+    much = !collect(deadline_us);
+    bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
+    if (much || count() == 0 || (when == SETTLE_LATER && !hurry && !is_full())) return;
+    uint64_t by = expiry_ticks(is_full() ? clock_now_ms() : clock_now_ms() - AGE_MS);
+    if (have_encoder()) {
+        distribute(hurry ? (young_choice){UINT64_MAX, true} : (young_choice){by, false},
+                   deadline_us);
+        much = is_full() || hurry;
+    } else {
+        while (clock_monotonic_us() < deadline_us && count() > 0) settle_some();
+        much = count() > 0;
+    }
+}
+
+bool settle_running(void) {
+    return under_way > 0;
+}
+
+bool settle_much(void) {
+    return much;
+}
+
+/* What is young is encoded in its order, or is gone: so what counts is how many have left. */
+uint64_t settle_mark(void) {
+    return ckv.shared.young.left + count();
+}
+
+bool settle_has_come_to(uint64_t mark) {
+    return ckv.shared.young.left >= mark || count() == 0;
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static uint64_t automatic_limit(void) {
+    uint64_t server = maxmemory_now()->wanted_limit, own = (uint64_t)ckv.config.maxmemory;
+    uint64_t limit = own > 0 && (server == 0 || own < server) ? own : server;
+    if (limit == 0) return AUTO_UNLIMITED;
+    if (AUTO_SHARE(limit) < AUTO_MIN) return AUTO_MIN;
+    return AUTO_SHARE(limit) < AUTO_MAX ? AUTO_SHARE(limit) : AUTO_MAX;
+}
+
+/* Where writes are refused when memory is full, nothing is young any more a while before. */
+static bool writes_may_fail(void) {
+    const maxmemory_settings *now = maxmemory_now();
+    return now->limited && !now->evicts && maxmemory_excess(REFUSED_SHARE, 0) > 0;
+}
+
+/* Threads that are not wanted any more leave; what none will encode comes back as it is. */
+static void staff(unsigned wanted) {
+    pthread_mutex_lock(&desk.lock);
+    desk.wanted = wanted;
+    if (desk.threads > wanted) pthread_cond_broadcast(&desk.filled);
+    if (wanted == 0)
+        for (job *j; (j = leave(&desk.waiting)) != NULL;) join(&desk.done, j);
+    pthread_mutex_unlock(&desk.lock);
+}
+
+void settle_configure(void) {
+    uint64_t wanted = (uint64_t)ckv.config.young_memory;
+    unsigned threads = (unsigned)ckv.config.encode_threads;
+    bool none = threads == 0 || writes_may_fail();
+    ckv.shared.young.limit = none ? 0 : wanted > 0 ? wanted : automatic_limit();
+    staff(threads);
+}

@@ -1,0 +1,290 @@
+"""Long values are young at first: stored as they came, encoded by threads later. Whatever happens to them meanwhile,
+the replies are those of a plain dictionary, and memory stays within what was set."""
+
+import os
+import random
+import time
+
+import pytest
+
+from helpers import info, reply, texts, wait_for
+
+SEED = int(os.environ.get("CKV_SEED", 0)) or random.randrange(1, 1 << 32)
+WORDS = texts(400, seed=18)
+
+
+def document(rng, length):
+    text = b"".join(rng.choice(WORDS) for _ in range(length // 40 + 1))
+    return (b"%d" % rng.randrange(10**9) + text)[:length]
+
+
+def load(r, stored, rng, count, lengths=(300, 900, 2500), db=0, at_once=False):
+    """`at_once`: in one transaction, within which nothing is encoded in the background. INFO ckv at its end."""
+    p = r.pipeline(transaction=at_once)  # on a connection of its own
+    p.execute_command("SELECT", db)
+    for _ in range(count):
+        key = b"doc:%d" % rng.randrange(5000)
+        stored[key] = document(rng, rng.choice(lengths))
+        p.execute_command("CSET", key, stored[key])
+    p.execute_command("INFO", "ckv")
+    return {k.removeprefix("ckv_"): v for k, v in p.execute()[-1].items()}
+
+
+def compare(r, stored):
+    keys = sorted(stored)
+    for at in range(0, len(keys), 500):
+        some = keys[at : at + 500]
+        assert r.execute_command("CMGET", *some) == [stored[k] for k in some]
+
+
+def settled(r):
+    return info(r)["young_records"] == 0
+
+
+def test_long_values_are_young_and_settle_by_themselves(own_server):
+    rng, stored = random.Random(1), {}
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        r.execute_command("CSET", "short", "x" * 255)
+        fields = load(r, stored, rng, 200, at_once=True)
+        assert fields["young_records"] == fields["large_records"] == len(stored)
+        assert fields["young_bytes"] == fields["large_bytes"] >= sum(map(len, stored.values()))
+        assert fields["raw_value_bytes"] == sum(map(len, stored.values())) + 255
+        compare(r, stored)
+        wait_for(lambda: settled(r), timeout=20)
+        fields = info(r)
+        assert fields["young_encoded"] == len(stored) and fields["young_bytes"] == 0
+        assert fields["young_never_encoded"] == 200 - len(stored)
+        assert fields["raw_value_bytes"] == sum(map(len, stored.values())) + 255
+        compare(r, stored)
+
+
+def test_optimize_waits_for_them(own_server):
+    rng, stored = random.Random(2), {}
+    with own_server().client() as r:
+        load(r, stored, rng, 3000)
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        assert settled(r)
+        assert load(r, stored, rng, 1000, at_once=True)["young_records"] > 0
+        r.execute_command("CKV", "OPTIMIZE")
+        assert settled(r)
+        compare(r, stored)
+
+
+def test_what_is_written_over_is_never_encoded(own_server):
+    with own_server().client() as r, r.pipeline(transaction=True) as p:
+        for i in range(2000):
+            p.execute_command("CSET", "session", b"%d" % i + b"x" * (1000 + i // 10))
+        p.execute_command("CDEL", "session")
+        assert p.execute()[-1] == 1
+        fields = info(r)
+        assert fields["young_encoded"] == 0 and fields["young_never_encoded"] == 2000
+        assert fields["young_records"] == fields["young_bytes"] == 0
+
+
+def test_what_is_read_is_counted(own_server):
+    with own_server().client() as r, r.pipeline(transaction=True) as p:
+        p.execute_command("CSET", "page", b"x" * 1000)
+        for _ in range(10):
+            p.execute_command("CGET", "page")
+        p.execute()
+        assert info(r)["young_reads"] == 10
+
+
+@pytest.mark.parametrize("limit", [64 << 10, 1 << 20])
+def test_memory_is_bounded(own_server, limit):
+    rng, stored = random.Random(3), {}
+    with own_server({"ckv.young-memory": limit, "ckv.train-after": "64kb"}).client() as r:
+        for _ in range(6):
+            fields = load(r, stored, rng, 1000, at_once=True)
+            assert fields["young_limit"] == limit
+            assert limit // 2 < fields["young_bytes"] <= limit
+        assert fields["encoded_at_once"] > 0
+        compare(r, stored)
+
+
+def test_without_threads_all_is_encoded_at_once(own_server):
+    rng, stored = random.Random(4), {}
+    with own_server({"ckv.encode-threads": 0}).client() as r:
+        load(r, stored, rng, 500)
+        fields = info(r)
+        assert fields["young_records"] == fields["young_encoded"] == 0
+        compare(r, stored)
+
+
+def test_threads_come_and_go(own_server):
+    rng, stored = random.Random(5), {}
+    with own_server({"ckv.young-memory": "256kb", "ckv.train-after": "64kb"}).client() as r:
+        for turn in range(30):
+            r.execute_command("CONFIG", "SET", "ckv.encode-threads", (1, 0, 4, 2, 0, 64)[turn % 6])
+            load(r, stored, rng, 150)
+        r.execute_command("CONFIG", "SET", "ckv.encode-threads", 0)
+        wait_for(lambda: settled(r), timeout=20)
+        compare(r, stored)
+
+
+def test_values_of_every_size(own_server):
+    rng = random.Random(6)
+    stored = {b"%d" % n: document(rng, n) for base in (256, 1024, 3584, 65536, 1 << 20) for n in (base - 1, base, base + 1)}
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        for key, value in stored.items():
+            r.execute_command("CSET", key, value)
+        compare(r, stored)
+        r.execute_command("CKV", "OPTIMIZE")
+        assert settled(r)
+        compare(r, stored)
+
+
+def test_expiry_and_keys_go_with_them(own_server):
+    with own_server().client() as r:
+        r.execute_command("CSET", "user:1001", b"a" * 400, "PX", 1500)
+        r.execute_command("CSET", "user:1002", b"b" * 400, "EX", 1000)
+        r.execute_command("CSET", b"k" * 2000, b"c" * 400)
+        r.execute_command("CSET", b"k" * 900, b"d" * 400)
+        r.execute_command("CKV", "OPTIMIZE")
+        assert 990 <= r.execute_command("CTTL", "user:1002") <= 1000
+        assert r.execute_command("CGET", b"k" * 2000) == b"c" * 400
+        assert r.execute_command("CGET", b"k" * 900) == b"d" * 400
+        time.sleep(1.6)
+        assert r.execute_command("CMGET", "user:1001", "user:1002") == [None, b"b" * 400]
+
+
+def test_files_hold_them(own_server):
+    rng, stored = random.Random(7), {}
+    server = own_server({"ckv.train-after": "64kb"})
+    with server.client() as r:
+        assert load(r, stored, rng, 500, at_once=True)["young_records"] > 0
+        r.execute_command("SAVE")
+        r.execute_command("DEBUG", "RELOAD", "NOSAVE")
+        compare(r, stored)
+        r.execute_command("CKV", "OPTIMIZE")
+        assert settled(r)
+        compare(r, stored)
+        raw = info(r)["raw_value_bytes"]
+        assert raw == sum(map(len, stored.values()))
+
+
+def test_encoded_before_a_record_is_evicted_for_them(own_server):
+    rng, stored = random.Random(8), {}
+    with own_server({"ckv.train-after": "64kb"}).client() as r:
+        load(r, stored, rng, 3000, (2000,))
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        fields = info(r)
+        used = fields["page_bytes"] + fields["dictionary_bytes"]
+        r.execute_command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        r.execute_command("CONFIG", "SET", "ckv.maxmemory", 2 * used, "ckv.young-memory", 64 << 20)
+        # They fit when they are encoded, and not by far as they come. What a thread is just encoding can't be had.
+        for _ in range(3):
+            load(r, stored, rng, 1000, (2000,))
+        assert info(r)["evicted_records"] < len(stored) // 50
+
+
+# --- everything at once ---
+
+
+class Run:
+    def __init__(self, server, rng):
+        self.server, self.rng = server, rng
+        self.r = server.client()
+        self.stored = [{}, {}]
+
+    def call(self, db, *args):
+        self.r.execute_command("SELECT", db)
+        return reply(self.r, *args)
+
+    def write(self):
+        db = self.rng.randrange(2)
+        load(self.r, self.stored[db], self.rng, self.rng.choice([1, 10, 100]), (100, 300, 900, 2500, 20000), db)
+
+    def session(self):
+        """One key again and again, read in between."""
+        db = self.rng.randrange(2)
+        for _ in range(30):
+            value = document(self.rng, self.rng.choice([800, 900, 1500]))
+            assert self.call(db, "CSET", "session", value) == b"OK"
+            assert self.call(db, "CGET", "session") == value
+        self.stored[db][b"session"] = value
+
+    def remove(self):
+        db = self.rng.randrange(2)
+        for key in self.rng.sample(sorted(self.stored[db]), len(self.stored[db]) // 10):
+            assert self.call(db, "CDEL", key) == 1
+            del self.stored[db][key]
+
+    def append(self):
+        db = self.rng.randrange(2)
+        if self.stored[db]:
+            key = self.rng.choice(sorted(self.stored[db]))
+            self.stored[db][key] += b"more"
+            assert self.call(db, "CAPPEND", key, "more") == len(self.stored[db][key])
+
+    def flush(self):
+        db = self.rng.randrange(2)
+        assert self.call(db, "FLUSHDB", self.rng.choice(["ASYNC", "SYNC"])) == b"OK"
+        self.stored[db] = {}
+
+    def swap(self):
+        assert self.call(0, "SWAPDB", 0, 1) == b"OK"
+        self.stored.reverse()
+
+    def unlink_and_rename(self):
+        db = self.rng.randrange(2)
+        names = self.call(db, "KEYS", "*")
+        if names:
+            name = self.rng.choice(names)
+            self.call(db, "RENAME", name, "aside")
+            self.call(db, "COPY", "aside", "copied", "REPLACE")
+            self.call(db, "RENAME", "aside", name)
+            assert self.call(db, "UNLINK", "copied") == 1
+
+    def dump(self):
+        db = self.rng.randrange(2)
+        names = self.call(db, "KEYS", "*")
+        if names:
+            name = self.rng.choice(names)
+            assert self.call(db, "RESTORE", name, 0, self.call(db, "DUMP", name), "REPLACE") == b"OK"
+
+    def save(self):
+        self.call(0, self.rng.choice(["SAVE", "BGSAVE", "BGREWRITEAOF"]))
+
+    def reload(self):
+        wait_for(lambda: not self.r.info("persistence")["rdb_bgsave_in_progress"])
+        assert self.call(0, "DEBUG", "RELOAD") == b"OK"
+
+    def learn(self):
+        self.call(0, "CKV", "TRAIN")
+        if self.rng.random() < 0.3:
+            assert self.call(0, "CKV", "OPTIMIZE") == b"OK"
+
+    def settings(self):
+        self.call(0, "CONFIG", "SET", "ckv.encode-threads", self.rng.choice([0, 1, 1, 2]))
+
+    def rest(self):
+        time.sleep(self.rng.random() / 5)
+
+    def check(self):
+        for db in range(2):
+            self.r.execute_command("SELECT", db)
+            assert self.r.execute_command("CDBSIZE") == len(self.stored[db])
+            compare(self.r, self.stored[db])
+
+
+OFTEN = ["write"] * 10 + ["session", "append", "rest", "rest"]
+SELDOM = ["remove", "flush", "swap", "unlink_and_rename", "dump", "save", "reload", "learn", "settings"]
+
+
+@pytest.mark.parametrize("limit", ["64kb", "1mb", "0"])
+def test_everything_in_between(own_server, limit):
+    print(f"CKV_SEED={SEED}")
+    steps = int(os.environ.get("CKV_STEPS", 150))
+    run = Run(own_server({"ckv.young-memory": limit, "ckv.maps": 16, "ckv.train-after": "64kb"}), random.Random(SEED))
+    for i in range(steps):
+        getattr(run, run.rng.choice(SELDOM if run.rng.random() < 0.2 else OFTEN))()
+        if i % 10 == 0:
+            run.check()
+    run.check()
+    wait_for(lambda: not run.r.info("persistence")["rdb_bgsave_in_progress"])
+    assert reply(run.r, "CKV", "OPTIMIZE") == b"OK"
+    run.check()
+    run.r.close()

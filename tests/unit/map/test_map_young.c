@@ -1,0 +1,380 @@
+/* Young values: what is written, read, moved, saved and freed while copies of it are being encoded
+ * is what a plain table says it is, at every moment, and what comes back late changes nothing. */
+#include "codec/codec_train.h"
+#include "map/map_copy.h"
+#include "map/map_defrag.h"
+#include "map/map_evict.h"
+#include "map/map_expire.h"
+#include "map/map_reencode.h"
+#include "map/map_save.h"
+#include "map/map_young.h"
+#include "../test.h"
+#include "group.h"
+
+#include <string.h>
+
+#define KEYS      300
+#define VALUE_MAX 4000
+#define BATCHES   3
+#define STEPS     30000
+
+static const uint64_t secret[2] = {1, 2};
+static int64_t now_ms = 1700000000000;
+static char text[64 << 10];
+
+typedef struct expected {
+    bool there;
+    size_t from, len; /* in the text */
+    int64_t at_ms;
+} expected;
+
+static map_shared all;
+static map_group group;
+static expected model[KEYS];
+
+typedef struct flight {
+    young_batch batch;
+    bool begun, encoded;
+    map *from; /* NULL: it is gone */
+} flight;
+static flight flights[BATCHES];
+static codec_workspace work; /* as an encoder's */
+
+static void make_text(void) {
+    static const char *const words[] = {"red ",  "blue ", "\"user\": ", "{\"id\":", "}, ",
+                                        "0123 ", "the ",  "whale ",     "nothing ", "of "};
+    for (size_t at = 0; at < sizeof text;) {
+        const char *word = words[test_random() % 10];
+        size_t len = strlen(word) < sizeof text - at ? strlen(word) : sizeof text - at;
+        memcpy(text + at, word, len);
+        at += len;
+    }
+}
+
+static void train_two(void) {
+    static phrase_sample values[500], key = {"doc:1000", 8};
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 500; i++)
+            values[i] = (phrase_sample){text + test_random() % (sizeof text - 500), 500};
+        codec_samples s = {&key, 1, values, 500};
+        CHECK(codecs_add(&all.codecs, codec_train(&mem_libc, &s, 64 << 10, 3)) ==
+              (uint32_t)turn + 1);
+    }
+}
+
+/* Neighbours, keys without a suffix, and keys that can't be in a page. */
+static size_t make_key(char *key, unsigned i) {
+    size_t len = i % 50 == 7 ? 300 : i % 50 == 9 ? LARGE_LONG_KEY : 0;
+    memset(key, 'k', len);
+    return len + (size_t)sprintf(key + len, i % 7 ? "doc:%u" : "%u:doc", 1000 + i);
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static void check(map *m, unsigned i) {
+    char key[LARGE_LONG_KEY + 20];
+    map_key k;
+    map_pos pos;
+    size_t len;
+    const expected *e = &model[i];
+    map_key_init(m, &k, key, make_key(key, i));
+    CHECK(map_find(m, &k, &pos) == e->there);
+    if (!e->there) return;
+    CHECK(map_value_len(m, &pos) == e->len);
+    const uint8_t *got = map_value(m, &pos, &len);
+    CHECK(got && len == e->len && !memcmp(got, text + e->from, len));
+    CHECK((map_expiry_ms(&pos) == EXPIRY_NEVER) == (e->at_ms == EXPIRY_NEVER));
+    if (test_random() % 4 == 0) map_touch(m, &pos);
+}
+
+static void check_all(map *m) {
+    CHECK(map_sane(m));
+    CHECK(young_bytes(&all.young) == m->totals.young_bytes && group_follows(m));
+    CHECK(all.young.maps <= 1 && (all.young.ring == m || !m->to_encode));
+    for (unsigned i = 0; i < KEYS; i++) check(m, i);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void put(map *m, unsigned i) {
+    char key[LARGE_LONG_KEY + 20];
+    uint64_t random = test_random();
+    expected *e = &model[i];
+    static const size_t lens[] = {10, 255, 256, 300, 700, 1100, 2000, VALUE_MAX};
+    size_t len = e->there && random % 3 == 0 ? e->len : lens[random % 8];
+    *e = (expected){true, (random >> 8) % (sizeof text - VALUE_MAX), len,
+                    random % 5 ? EXPIRY_NEVER : now_ms + 1 + (int64_t)(random >> 40) % 100000};
+    CHECK(map_store(m, key, make_key(key, i), text + e->from, len, e->at_ms, now_ms));
+}
+
+static void delete_or_expire(map *m, unsigned i) {
+    char key[LARGE_LONG_KEY + 20];
+    map_key k;
+    map_pos pos;
+    expected *e = &model[i];
+    map_key_init(m, &k, key, make_key(key, i));
+    if (!map_find(m, &k, &pos)) return;
+    if (test_random() % 3 == 0) {
+        e->at_ms = e->at_ms == EXPIRY_NEVER ? now_ms + 50000 : EXPIRY_NEVER;
+        CHECK(map_set_expiry(m, &k, &pos, expiry_code(e->at_ms, now_ms), expiry_ticks(now_ms)));
+    } else {
+        map_delete(m, &k, &pos, expiry_ticks(now_ms));
+        e->there = false;
+    }
+}
+
+static void gone(void *unused, const uint8_t *key, size_t len) {
+    char name[LARGE_LONG_KEY + 20];
+    (void)unused;
+    for (unsigned i = 0; i < KEYS; i++)
+        if (make_key(name, i) == len && !memcmp(name, key, len)) model[i].there = false;
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+static void take(map *m, flight *f) {
+    if (f->begun) return;
+    young_batch_begin(&f->batch, all.mem, &all, YOUNG_BATCH_BYTES >> test_random() % 8);
+    uint64_t now_ticks = expiry_ticks(now_ms);
+    young_choice which = {now_ticks - test_random() % 1000, test_random() % 4 == 0};
+    young_batch_fill(&f->batch, &all, which, now_ticks, 2);
+    CHECK(!which.all || m->to_encode == NULL || f->batch.count > 0);
+    *f = (flight){f->batch, true, false, m};
+}
+
+static void settle(flight *f) {
+    if (!f->begun) return;
+    if (!f->encoded) {
+        for (uint32_t i = 0; i < f->batch.count; i++) young_batch_encode(&f->batch, i, &work);
+        f->encoded = true;
+        return;
+    }
+    for (uint32_t i = 0; f->from && i < f->batch.count; i++)
+        map_settle(f->from, &f->batch, &f->batch.items[i], expiry_ticks(now_ms));
+    young_batch_end(&f->batch, &all);
+    f->begun = false;
+}
+
+/* ---- another map with the same records ------------------------------------------------------- */
+
+static large *larges[KEYS];
+static unsigned larges_at;
+
+static bool note_large(void *unused, large **l) {
+    (void)unused;
+    larges[larges_at++] = *l;
+    return true;
+}
+
+static bool load_large(void *m, large **at) {
+    uint8_t bytes[LARGE_LONG_KEY + 20 + VALUE_MAX + 20];
+    const large *l = larges[larges_at++];
+    map_large_save(l, bytes);
+    return (*at = map_large_load(m, bytes, map_large_size(l))) != NULL;
+}
+
+static map *saved_and_loaded(map *m) {
+    static const uint8_t codec_ids[256] = {0, 1, 2};
+    uint64_t head[MAP_HEAD];
+    map_save_head(m, head);
+    map *loaded = map_load_head(&all, head);
+    for (uint32_t i = 0; i < m->buckets; i++) {
+        size_t n = map_bucket_size(m, i);
+        uint8_t *bytes = malloc(n);
+        CHECK(map_bucket_save(m, i, bytes) == n);
+        larges_at = 0;
+        map_each_large(m, i, note_large, NULL);
+        CHECK(map_bucket_load(loaded, i, bytes, n, codec_ids) == n);
+        larges_at = 0;
+        CHECK(map_each_large(loaded, i, load_large, loaded));
+        free(bytes);
+    }
+    map_load_end(loaded, head);
+    return loaded;
+}
+
+static map *new_map(void) {
+    map *m = map_new(&all, secret);
+    map_join(m, &group);
+    return m;
+}
+
+static void free_map(map *m) {
+    map_leave(m);
+    map_free(m);
+}
+
+static map *replaced(map *m, map *by) {
+    CHECK(by != NULL && by->totals.young >= m->totals.young);
+    for (int i = 0; i < BATCHES; i++) flights[i].from = NULL;
+    map_join(by, &group);
+    free_map(m);
+    return by;
+}
+
+static void *move_block(void *unused, void *block) {
+    (void)unused;
+    if (test_random() % 2) return NULL;
+    size_t n = mem_libc.usable(block);
+    void *moved = malloc(n);
+    memcpy(moved, block, n);
+    free(block);
+    return moved;
+}
+
+static void defrag(map *m) {
+    map_defrag_directory(m, move_block, NULL);
+    for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move_block, NULL);
+}
+
+static void evict(map *m) {
+    map_eviction how = {.order = MAP_EVICT_RANDOM, .now_ms = now_ms, .random = test_random()};
+    map_evict(m, (uint32_t)(test_random() % m->buckets), &how, gone, NULL);
+}
+
+static map *rare_step(map *m) {
+    uint32_t bucket = (uint32_t)(test_random() % m->buckets);
+    switch (test_random() % 8) {
+    case 0:
+        codecs_use(&all.codecs, (uint8_t)(test_random() % 3));
+        break;
+    case 1:
+        evict(m);
+        break;
+    case 2:
+        return replaced(m, saved_and_loaded(m));
+    case 3:
+        return replaced(m, map_copy(m));
+    case 4:
+        defrag(m);
+        break;
+    case 5:
+        all.young.limit = (64u << 10) << test_random() % 3 * 4;
+        break;
+    case 6:
+        map_leave(m);
+        map_join(m, &group);
+        break;
+    default:
+        map_expire(m, bucket, now_ms, 100, gone, NULL);
+    }
+    return m;
+}
+
+static map *step(map *m) {
+    unsigned i = (unsigned)(test_random() % KEYS);
+    flight *f = &flights[test_random() % BATCHES];
+    now_ms += (int64_t)(test_random() % 20);
+    switch (test_random() % 16) {
+    case 0:
+        take(m, f);
+        break;
+    case 1:
+    case 2:
+        settle(f);
+        break;
+    case 3:
+        map_reencode(m, (uint32_t)(test_random() % m->buckets), expiry_ticks(now_ms), 4000, NULL);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        delete_or_expire(m, i);
+        break;
+    case 7:
+        if (test_random() % 8 == 0) m = rare_step(m);
+        break;
+    default:
+        put(m, i);
+    }
+    check(m, i);
+    return m;
+}
+
+/* A record is written over until the block that it was in is another's, while its value is with an
+ * encoder; what was written last is there. */
+static void test_late_results(void) {
+    map *m = new_map();
+    flight f = {.begun = false};
+    map_pos pos;
+    map_key k;
+    CHECK(map_store(m, "session", 7, text, 700, EXPIRY_NEVER, now_ms));
+    take(m, &f);
+    while (f.batch.count == 0) {
+        settle(&f);
+        now_ms += 10;
+        take(m, &f);
+    }
+    for (int i = 0; i < 5; i++)
+        CHECK(map_store(m, "session", 7, text + i, 700u + 400u * (unsigned)i % 900, EXPIRY_NEVER,
+                        now_ms));
+    CHECK(map_store(m, "session", 7, text + 9, 700, EXPIRY_NEVER, now_ms));
+    settle(&f);
+    settle(&f);
+    map_key_init(m, &k, "session", 7);
+    CHECK(map_find(m, &k, &pos) && page_large(pos.p, pos.slot)->young);
+    size_t len;
+    const uint8_t *got = map_value(m, &pos, &len);
+    CHECK(len == 700 && !memcmp(got, text + 9, 700));
+    CHECK(all.young.spared == 6 && all.young.settled == 0 && map_sane(m));
+    free_map(m);
+    CHECK(young_bytes(&all.young) == 0);
+}
+
+/* When all is settled the map takes what it takes without young values. */
+static void test_settled_size(void) {
+    map *maps[2];
+    codecs_use(&all.codecs, 1);
+    for (int young = 0; young < 2; young++) {
+        maps[young] = new_map();
+        all.young.limit = young ? 64u << 20 : 0;
+        for (int i = 0; i < 5000; i++) {
+            char key[20];
+            int len = sprintf(key, "doc:%d", 100000 + i);
+            CHECK(map_store(maps[young], key, (size_t)len, text + i, 400, EXPIRY_NEVER, now_ms));
+        }
+    }
+    CHECK(maps[1]->totals.young == 5000);
+    flight f = {.begun = false};
+    while (maps[1]->totals.young) {
+        now_ms += 10;
+        take(maps[1], &f);
+        settle(&f);
+        settle(&f);
+        CHECK(!f.begun);
+    }
+    CHECK(map_sane(maps[1]));
+    uint64_t at_once = maps[0]->totals.page_bytes, later = maps[1]->totals.page_bytes;
+    CHECK(later <= at_once + at_once / 50 && maps[1]->totals.large == 0);
+    free_map(maps[0]);
+    free_map(maps[1]);
+}
+
+static void test_model(void) {
+    map *m = new_map();
+    for (int i = 0; i < STEPS; i++) {
+        m = step(m);
+        if (i % 50 == 0) check_all(m);
+    }
+    check_all(m);
+    CHECK(all.young.settled > 0 && all.young.spared > 0 && all.young.at_once > 0);
+    for (int i = 0; i < BATCHES; i++)
+        while (flights[i].begun) settle(&flights[i]);
+    check_all(m);
+    free_map(m);
+    CHECK(young_bytes(&all.young) == 0);
+}
+
+int main(void) {
+    make_text();
+    CHECK(map_shared_init(&all, &mem_libc, 3) && workspace_init(&work, &mem_libc));
+    train_two();
+    all.young.limit = 64u << 20;
+    test_late_results();
+    test_settled_size();
+    all.young.limit = 64u << 10;
+    test_model();
+    workspace_free(&work);
+    map_shared_free(&all);
+    return test_report("map_young");
+}
