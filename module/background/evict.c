@@ -33,7 +33,7 @@
 #define PASSED_AT_ONCE 500
 /* How long a command makes room, or looks for what may go: what is missing then is left to the
  * timer, and the server's setting stands above it until it is there. */
-#define COMMAND_US 2000
+#define COMMAND_US 4000
 
 /* Bytes that records and other keys take, as far as they give way together. */
 typedef struct balance {
@@ -140,7 +140,7 @@ static bool turn_of_others(void) {
 
 /* Frees so many bytes of data; stops at a time (monotonic, us). What used memory says
  * meanwhile is no guide: what replicas and AOF will be told is waiting in it. Returns how many
- * records went. */
+ * records, other keys and settled values have made some. */
 static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
     bool young = true;
@@ -153,6 +153,7 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
             evict.freed_records += freed;
             young = freed > 0; /* if it is in vain, it is not tried again */
         }
+        evicted += freed > 0;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
         if (removals_full(&evict.gone)) break;
         if (clock_monotonic_us() >= deadline_us) break;

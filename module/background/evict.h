@@ -33,7 +33,8 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us);
 /* Whether memory is so near a limit that evict_step() should come by often. */
 bool evict_near(void);
 
-/* Makes all the room that the next command needs. Returns how many records were evicted. */
+/* Makes all the room that the next command needs. Returns how many records and other keys were
+ * evicted, or young values settled, for it. */
 uint64_t evict_now(RedisModuleCtx *ctx);
 
 /* Somebody is about to take so many bytes, and must find them free: room is made for them slowly.

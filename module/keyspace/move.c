@@ -95,7 +95,7 @@ typedef struct incoming {
     RedisModuleKey *handle;
     int db;
     const uint8_t *key, *value;
-    size_t key_len, len;
+    size_t key_len, len, native_bytes; /* native_bytes: that it takes in the server's own form */
     int64_t at_ms, now_ms;
 } incoming;
 
@@ -148,8 +148,7 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
         return MOVE_LEFT;
     }
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
-    *saved += (int64_t)string_bytes(ctx, name, in->len);
-    *saved -= (int64_t)(bytes_of(to->m) - before);
+    *saved += (int64_t)in->native_bytes - (int64_t)(bytes_of(to->m) - before);
     RedisModule_DeleteKey(in->handle);
     ckv.stats.moved_in++;
     return MOVE_DONE;
@@ -184,6 +183,8 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
     if (result == MOVE_DONE && if_smaller && RedisModule_ValueLength(in.handle) > CODEC_ZSTD_MAX)
         result = MOVE_LEFT; /* nothing is gained */
     if (result == MOVE_DONE) {
+        /* Before its value is looked at, for which the server may put it elsewhere. */
+        in.native_bytes = string_bytes(ctx, name, RedisModule_ValueLength(in.handle));
         in.value = (const uint8_t *)RedisModule_StringDMA(in.handle, &in.len, REDISMODULE_READ);
         if ((if_smaller && is_hyperloglog(&in)) || !encode(&in, if_smaller, &value) ||
             (if_smaller && !is_smaller(&in, value.len)))

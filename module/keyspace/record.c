@@ -13,6 +13,7 @@
 #include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
+#include "server/version.h"
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
 
@@ -222,7 +223,7 @@ void record_notify(const record *r, int type, const char *event) {
 #define REDIS_8_2          0x00080200
 
 void record_notify_set(const record *r, bool expires) {
-    if (r->found && RedisModule_GetServerVersion() >= REDIS_8_2)
+    if (r->found && version_is_redis(REDIS_8_2))
         record_notify(r, NOTIFY_OVERWRITTEN, "overwritten");
     record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
     if (expires) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");

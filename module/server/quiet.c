@@ -1,9 +1,11 @@
 /* quiet.c: the server's own announcements that are not for our keys. See quiet.h. */
 #include "server/quiet.h"
 
+#include "server/version.h"
+
 #include <stddef.h>
 
-#define REDIS_8_0 0x00080000
+#define REDIS_8_2 0x00080200
 
 /* The letters of the classes in notify-keyspace-events, from the lowest bit; a space for what can't
  * be set. */
@@ -33,7 +35,7 @@ void quiet_end(RedisModuleCtx *ctx, int before) {
 static uint64_t misses;
 
 void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key) {
-    int looks = RedisModule_GetServerVersion() >= REDIS_8_0;
+    bool looks = version_is_redis(REDIS_8_2);
     misses += looks;
     int before = looks ? quiet_begin(ctx, REDISMODULE_NOTIFY_KEY_MISS) : 0;
     RedisModule_SignalModifiedKey(ctx, key);

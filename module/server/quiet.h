@@ -2,7 +2,7 @@
  * quiet.h: the server's own announcements that are not for our keys.
  *
  * A map is a key of the server, which announces each that is new to those who listen to events of
- * class n; and Redis 8 looks for a native key whenever it is told that a record has changed, and
+ * class n; and Redis 8.2 looks for a native key whenever it is told that a record has changed, and
  * announces a miss, class m. An event can't be kept back, so the class is switched off meanwhile.
  * That costs nothing where nobody listens to it.
  */

@@ -1,0 +1,11 @@
+/* version.h: which server it is. */
+#ifndef CKV_VERSION_H
+#define CKV_VERSION_H
+
+#include <stdbool.h>
+
+/* Whether it is Redis, of at least this version (0x00080200: 8.2). Valkey, which is counted anew
+ * from Redis 7.2 on, is not. */
+bool version_is_redis(int version);
+
+#endif
