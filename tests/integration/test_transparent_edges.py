@@ -1,6 +1,6 @@
 """The transparent mode where a record meets what only a server does: the stream, long values, events, settings."""
 
-import random
+import os
 import socket
 import time
 
@@ -42,10 +42,9 @@ def test_what_is_evicted_is_told_in_plain_words(own_server):
     server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-random", "ckv.maxmemory": "256kb", **EAGER})
 
     def fill():
-        noise = random.Random(1)  # which takes its room, whatever is learned
         with server.client() as r, r.pipeline(transaction=False) as pipe:
             for i in range(400):
-                pipe.set(f"key:{i}", noise.randbytes(3000))
+                pipe.set(f"key:{i}", os.urandom(3000))  # of what compresses all may have room
             pipe.execute()
 
     stream = follow(server, fill, b"DEL\r\n")
