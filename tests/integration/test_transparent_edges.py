@@ -1,5 +1,6 @@
 """The transparent mode where a record meets what only a server does: the stream, long values, events, settings."""
 
+import os
 import socket
 import time
 
@@ -43,7 +44,7 @@ def test_what_is_evicted_is_told_in_plain_words(own_server):
     def fill():
         with server.client() as r, r.pipeline(transaction=False) as pipe:
             for i in range(400):
-                pipe.set(f"key:{i}", f"{i:03}" * 1000)
+                pipe.set(f"key:{i}", os.urandom(3000))  # of what compresses all may have room
             pipe.execute()
 
     stream = follow(server, fill, b"DEL\r\n")

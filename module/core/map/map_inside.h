@@ -90,9 +90,10 @@ void map_free_large(map *m, large *l);
 void map_young_join(map *m);
 void map_young_part(map *m);
 
-/* A young record that is counted comes to the end of its map's list, or leaves it. */
-void map_young_enter(map *m, large *l);
-void map_young_leave(map *m, large *l);
+/* A young record that is counted comes to the end of its map's list, or leaves it. Its block has so
+ * many bytes. */
+void map_young_enter(map *m, large *l, size_t bytes);
+void map_young_leave(map *m, large *l, size_t bytes);
 /* It is elsewhere now, in a block of `grown` more bytes. */
 void map_young_moved(map *m, const large *before, large *now, size_t grown);
 

@@ -186,15 +186,17 @@ void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old) {
 /* ---- large records --------------------------------------------------------------------------- */
 
 void map_count_large(map *m, large *l) {
+    size_t bytes = m->shared->mem->usable(l);
     m->totals.large++;
-    m->totals.large_bytes += m->shared->mem->usable(l);
-    if (l->young) map_young_enter(m, l);
+    m->totals.large_bytes += bytes;
+    if (l->young) map_young_enter(m, l, bytes);
 }
 
 void map_free_large(map *m, large *l) {
-    if (l->young) map_young_leave(m, l);
+    size_t bytes = m->shared->mem->usable(l);
+    if (l->young) map_young_leave(m, l, bytes);
     m->totals.large--;
-    m->totals.large_bytes -= m->shared->mem->usable(l);
+    m->totals.large_bytes -= bytes;
     m->shared->mem->free(l);
 }
 

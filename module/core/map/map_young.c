@@ -50,16 +50,14 @@ static void take_from_list(map *m, large *l) {
     *(tail->newer ? &large_tail(tail->newer)->older : &m->newest) = tail->older;
 }
 
-void map_young_enter(map *m, large *l) {
-    size_t bytes = m->shared->mem->usable(l);
+void map_young_enter(map *m, large *l, size_t bytes) {
     m->totals.young++;
     m->totals.young_bytes += bytes;
     young_note_bytes(&m->shared->young, bytes);
     append(m, l);
 }
 
-void map_young_leave(map *m, large *l) {
-    size_t bytes = m->shared->mem->usable(l);
+void map_young_leave(map *m, large *l, size_t bytes) {
     m->totals.young--;
     m->shared->young.left++;
     m->totals.young_bytes -= bytes;
