@@ -416,7 +416,7 @@ def pause(part):
     rounds = [(verb, r) for verb, rounds in part["figures"].items() for r in rounds]
     bounds = sorted({bound for _, r in rounds for bound in r["histogram"]}, key=float)
     rows = [[verb, r["own_worst_ms"], r["worst_ms"]] + [r["histogram"].get(bound, 0) for bound in bounds]
-            + [", ".join(f"{name} {longest} ms" for name, _, _, longest in r["latency"]), r["stolen_seconds"]]
+            + [", ".join(f"{name} {longest} ms" for name, _, _, longest, *_ in r["latency"]), r["stolen_seconds"]]
             for verb, r in rounds]
     names = ["longer" if float(bound) > 1e6 else f"to {float(bound):g} ms" for bound in bounds]
     return table({f"PINGs during a load, {told(part)}": "", "longest ms with nothing stolen": ".1f", "longest ms": ".1f",

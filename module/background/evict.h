@@ -8,9 +8,9 @@
  *      limit - 0.05%   before each command, at once: the server looks next, and finds enough. Of
  *                      ckv.maxmemory, nobody's else: as much as was written, and a little more
  *
- * and 1 KB less in both places. Neither takes longer than a slice: where more has to go, since a
- * limit was lowered or something else took memory, the server's setting stands above what is used
- * until the slices have made the room, lest the server evict maps.
+ * and 1 KB less in both places. The first takes a slice, the second 4 ms at most: where more has to
+ * go, since a limit was lowered or something else took memory, the server's setting stands above
+ * what is used until the slices have made the room, lest the server evict maps.
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the

@@ -97,12 +97,12 @@ static bool replies_old_value(const char *name, RedisModuleString **argv, int ar
     return false;
 }
 
-/* While a module listens to events, Valkey 9.1 keeps back the error that such a command replies to
- * a call, and gives it to a later one. So it must not come to the error there. */
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (queued_holds(key) && prefixes_match_name(key) != PREFIX_NONE) replicate_move_out(ctx, key);
 }
 
+/* While a module listens to events, Valkey 9.1 keeps back the error that such a command replies to
+ * a call, and gives it to a later one. So it must not come to the error there. */
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *name = native_name(ctx);
     if (replies_old_value(name, argv, argc) && native_exists(ctx, argv[1]) &&
