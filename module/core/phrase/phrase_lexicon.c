@@ -54,10 +54,16 @@ static void empty_matcher(lexicon *x) {
     x->cells_used = 0;
 }
 
-/* Room for as many phrases and half as many more: tables that fit a cache are faster. */
-static void size_matcher(lexicon *x, uint32_t phrases) {
-    uint32_t cells = 4 * phrases + 8 * CANDIDATES_MIN;
+/* Makes the matcher no larger than it must be for phrases that take so many cells, and for as many
+ * more: tables that fit a cache are faster. */
+static void size_matcher(lexicon *x, uint32_t cells) {
+    cells = 3 * cells + 8 * CANDIDATES_MIN;
     if (cells < x->match.cell_count) x->match.cell_count = cells;
+}
+
+/* What a phrase of so many bytes takes of the matcher at most. Cells. */
+static inline uint32_t cells_for(uint32_t len) {
+    return 1 + (len - 1) / 8;
 }
 
 /* Makes the phrase of number i, whose text is there, known to the matcher. */
@@ -436,7 +442,7 @@ static void renumber(lexicon *x, uint32_t i, uint32_t to) {
 /* By how much a phrase makes up for the memory that it takes; 0: not worth keeping. */
 static float worth(const lexicon *x, uint32_t i, float tokens) {
     float saved = x->parser ? saves_cheapest(x, i) : saves(x, i, tokens);
-    unsigned room = PHRASE_ROOM + x->len[i] + (x->len[i] - 1u) / 8 * MARKER_ROOM;
+    unsigned room = PHRASE_ROOM + x->len[i] + (cells_for(x->len[i]) - 1) * MARKER_ROOM;
     return saved < WORTH_KEEPING ? 0 : saved / (float)room;
 }
 
@@ -446,10 +452,10 @@ bool lexicon_keep(lexicon *x, uint32_t most) {
     for (uint32_t i = 0; i < x->n; i++) tokens += (float)x->count[i];
     for (uint32_t i = 256; i < x->n; i++) value[i] = worth(x, i, tokens);
     float limit = limit_of(value + 256, x->n - 256, most < 256 ? 0 : most - 256);
-    uint32_t kept = 256;
-    for (uint32_t i = 256; i < x->n; i++) kept += value[i] > limit;
-    size_matcher(x, kept);
-    kept = 0;
+    uint32_t kept = 0, cells = 0;
+    for (uint32_t i = 256; i < x->n; i++)
+        if (value[i] > limit) cells += cells_for(x->len[i]);
+    size_matcher(x, cells);
     empty_matcher(x);
     for (uint32_t i = 0; i < x->n; i++)
         if (i < 256 || value[i] > limit) renumber(x, i, kept++);
