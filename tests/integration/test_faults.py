@@ -5,8 +5,6 @@ import os
 import random
 import resource
 import signal
-import struct
-import subprocess
 import threading
 import time
 
@@ -15,7 +13,6 @@ import redis
 
 from helpers import assert_stored, info, is_error, late_by, load, now_ms, reply, texts, wait_for, wait_for_replica
 from proxy import Proxy
-from server import ROOT
 
 # Ignored signals stay ignored: a file at its limit is then an error of write(), as on a full disk.
 NO_SIGNAL_FOR_LARGE_FILES = ["sh", "-c", 'trap "" XFSZ; exec "$@"', "sh"]
@@ -266,34 +263,10 @@ def test_a_replica_cut_off_in_the_middle_of_a_sync(cut_off):
 # --- the clock, and processes that can't be had ---
 
 
-class Faults:
-    """What faults.c does to a server."""
-
-    def __init__(self, path):
-        self.path = path
-        self.set()
-
-    def set(self, seconds=0, no_fork=False):
-        # Written over in place: the server has it in its memory.
-        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("<qq", seconds, no_fork))
-
-
-@pytest.fixture(scope="session")
-def faults_library(tmp_path_factory):
-    library = str(tmp_path_factory.mktemp("faults") / "faults.so")
-    source = os.path.join(ROOT, "tests", "integration", "faults.c")
-    cc = os.environ.get("CC", "cc")
-    subprocess.run([cc, "-D_GNU_SOURCE", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return library
-
-
 @pytest.fixture
-def faulty(own_server, faults_library, tmp_path):
+def faulty(own_server, faults):
     """A server and what it suffers from."""
-    faults = Faults(str(tmp_path / "faults"))
-    environment = {"LD_PRELOAD": faults_library, "CKV_FAULTS": faults.path}
-    return own_server({"stop-writes-on-bgsave-error": "no", "ckv.maps": 16}, env=environment), faults
+    return own_server({"stop-writes-on-bgsave-error": "no", "ckv.maps": 16}, env=faults.env), faults
 
 
 def server_ms(r):
