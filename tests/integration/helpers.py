@@ -73,6 +73,14 @@ def reply(r, *args):
         return error
 
 
+def at_one_moment(r, *commands):
+    """The replies of a transaction, in which time stands still: no pause of the machine comes between."""
+    pipe = r.pipeline(transaction=True)
+    for command in commands:
+        pipe.execute_command(*command)
+    return pipe.execute()
+
+
 def is_error(value, text=None):
     return isinstance(value, redis.ResponseError) and (text is None or text in str(value))
 
