@@ -115,6 +115,12 @@ def wait_for(condition, timeout=20, what="the condition"):
         time.sleep(0.01)
 
 
+def cpu_seconds(r):
+    """What the server's main thread has used so far: what else the machine does is not in it."""
+    cpu = r.info("cpu")
+    return cpu["used_cpu_user_main_thread"] + cpu["used_cpu_sys_main_thread"]
+
+
 WORDS = """
     the of and to in is that it was for on are with as be at one have this from or had by hot but some what
     there we can out other were all your when up use word how said an each she which do their time if will
