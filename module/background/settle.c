@@ -320,8 +320,13 @@ uint64_t settle_mark(void) {
     return ckv.shared.young.left + count();
 }
 
+/* Where a file was damaged a record may not be found by its key: it stays young. */
+static bool is_idle(void) {
+    return under_way == 0 && !ckv.shared.young.ring;
+}
+
 bool settle_has_come_to(uint64_t mark) {
-    return ckv.shared.young.left >= mark || count() == 0;
+    return ckv.shared.young.left >= mark || count() == 0 || is_idle();
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */

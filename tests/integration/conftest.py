@@ -13,6 +13,7 @@ import os
 import pytest
 
 import server as servers
+from faults import Faults
 from helpers import is_error, late_by, now_ms, reply, wait_for_replica
 from server import Server
 
@@ -208,3 +209,9 @@ def own_server():
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+@pytest.fixture
+def faults(tmp_path):
+    """What servers suffer from that are started with env=faults.env: faults.set(seconds=3600) sets their clock forward."""
+    return Faults(str(tmp_path / "faults"))

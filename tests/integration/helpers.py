@@ -73,6 +73,14 @@ def reply(r, *args):
         return error
 
 
+def at_one_moment(r, *commands):
+    """The replies of a transaction, in which time stands still: no pause of the machine comes between."""
+    pipe = r.pipeline(transaction=True)
+    for command in commands:
+        pipe.execute_command(*command)
+    return pipe.execute()
+
+
 def is_error(value, text=None):
     return isinstance(value, redis.ResponseError) and (text is None or text in str(value))
 
@@ -105,6 +113,12 @@ def wait_for(condition, timeout=20, what="the condition"):
             return value
         assert time.monotonic() < deadline, f"{what} did not come true in {timeout} s"
         time.sleep(0.01)
+
+
+def cpu_seconds(r):
+    """What the server's main thread has used so far: what else the machine does is not in it."""
+    cpu = r.info("cpu")
+    return cpu["used_cpu_user_main_thread"] + cpu["used_cpu_sys_main_thread"]
 
 
 WORDS = """

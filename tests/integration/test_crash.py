@@ -46,6 +46,7 @@ def one_round(server, seed):
     with server.client() as r:
         if rng.random() < 0.5:
             r.execute_command("BGREWRITEAOF")
+    wait_for(lambda: all(w.acknowledged for w in writers), what="an answer to each")
     time.sleep(rng.uniform(0.05, 0.6))
     server.kill()
     for w in writers:

@@ -5,8 +5,6 @@ import os
 import random
 import resource
 import signal
-import struct
-import subprocess
 import threading
 import time
 
@@ -27,7 +25,6 @@ from helpers import (
     wait_for_replica,
 )
 from proxy import Proxy
-from server import ROOT
 
 # Ignored signals stay ignored: a file at its limit is then an error of write(), as on a full disk.
 NO_SIGNAL_FOR_LARGE_FILES = ["sh", "-c", 'trap "" XFSZ; exec "$@"', "sh"]
@@ -147,9 +144,11 @@ def test_full_disk_under_the_aof(own_server):
 
 # --- killed processes ---
 
+NEVER_DONE_US = 60_000_000  # of each map: the child is killed first, however long that takes
+
 
 def test_the_saving_child_is_killed(own_server):
-    server = own_server({"ckv.maps": 16, "rdb-key-save-delay": 20_000, "stop-writes-on-bgsave-error": "no"})
+    server = own_server({"ckv.maps": 16, "rdb-key-save-delay": NEVER_DONE_US, "stop-writes-on-bgsave-error": "no"})
     with server.client() as r:
         stored = fill(r)
         r.execute_command("BGSAVE")
@@ -173,7 +172,7 @@ def test_killed_during_an_aof_rewrite(own_server, preamble, victim):
     """Whatever was confirmed is in the file, before, during and after the rewrite."""
     server = own_server({
         "ckv.maps": 16, "appendonly": "yes", "appendfsync": "always", "aof-use-rdb-preamble": preamble,
-        "rdb-key-save-delay": 20_000,
+        "rdb-key-save-delay": NEVER_DONE_US,
     })  # fmt: skip
     with server.client() as r:
         stored = load(r, texts(5000), ttl=10_000)
@@ -190,6 +189,8 @@ def test_killed_during_an_aof_rewrite(own_server, preamble, victim):
             assert r.info("persistence")["aof_last_bgrewrite_status"] == "err"
             stored |= load(r, texts(100, seed=3), first=200_000)
     server.kill()
+    if victim == "server":
+        os.kill(child, signal.SIGKILL)  # or it would outlive the test
     server.config["rdb-key-save-delay"] = 0
     server.start()
     with server.client() as r:
@@ -274,34 +275,10 @@ def test_a_replica_cut_off_in_the_middle_of_a_sync(cut_off):
 # --- the clock, and processes that can't be had ---
 
 
-class Faults:
-    """What faults.c does to a server."""
-
-    def __init__(self, path):
-        self.path = path
-        self.set()
-
-    def set(self, seconds=0, no_fork=False):
-        # Written over in place: the server has it in its memory.
-        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("<qq", seconds, no_fork))
-
-
-@pytest.fixture(scope="session")
-def faults_library(tmp_path_factory):
-    library = str(tmp_path_factory.mktemp("faults") / "faults.so")
-    source = os.path.join(ROOT, "tests", "integration", "faults.c")
-    cc = os.environ.get("CC", "cc")
-    subprocess.run([cc, "-D_GNU_SOURCE", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return library
-
-
 @pytest.fixture
-def faulty(own_server, faults_library, tmp_path):
+def faulty(own_server, faults):
     """A server and what it suffers from."""
-    faults = Faults(str(tmp_path / "faults"))
-    environment = {"LD_PRELOAD": faults_library, "CKV_FAULTS": faults.path}
-    return own_server({"stop-writes-on-bgsave-error": "no", "ckv.maps": 16}, env=environment), faults
+    return own_server({"stop-writes-on-bgsave-error": "no", "ckv.maps": 16}, env=faults.env), faults
 
 
 def server_ms(r):
@@ -350,7 +327,7 @@ def test_a_replica_whose_clock_is_ahead_forgets_no_times(own_server, faulty):
         q.execute_command("CKV", "OPTIMIZE")
         assert q.execute_command("CGET", "KEY:1") is None and q.execute_command("CDBSIZE") == 600
         faults.set(seconds=0)
-        time.sleep(0.1)
+        wait_for(lambda: q.execute_command("CGET", "KEY:1") is not None)
         assert_stored(q, stored)
         ttls = [q.execute_command("CTTL", key) for key in stored]
         assert min(ttls) > 1600 and max(ttls) <= 7200
@@ -437,7 +414,7 @@ def test_maxmemory_lowered_below_use(own_server):
 def test_maxmemory_lowered_under_load(own_server):
     """Writers at full speed while the limit goes up and down: what was confirmed is there."""
     server = own_server({"maxmemory-policy": "noeviction", "ckv.train-after": "64kb"})
-    stored, refused, failures, stop = {}, [], [], threading.Event()
+    stored, confirmed, refused, failures, stop = {}, [], [], [], threading.Event()
 
     def write():
         with server.client() as r:
@@ -448,6 +425,7 @@ def test_maxmemory_lowered_under_load(own_server):
                 try:
                     r.execute_command("CSET", key, value)
                     stored[key] = value
+                    confirmed.append(key)
                 except redis.exceptions.OutOfMemoryError:
                     refused.append(key)
                 except redis.ResponseError as error:
@@ -458,9 +436,11 @@ def test_maxmemory_lowered_under_load(own_server):
         used = r.info("memory")["used_memory"]
         writer = threading.Thread(target=write)
         writer.start()
-        for round in range(20):
-            r.execute_command("CONFIG", "SET", "maxmemory", used // 2 if round % 2 else 0)
-            time.sleep(0.1)
+        for _ in range(10):
+            for limit, progress in ((0, confirmed), (used // 2, refused)):
+                before = len(progress)
+                r.execute_command("CONFIG", "SET", "maxmemory", limit)
+                wait_for(lambda: failures or len(progress) >= before + 200)
         stop.set()
         writer.join()
         r.execute_command("CONFIG", "SET", "maxmemory", 0)

@@ -73,29 +73,32 @@ def test_its_records_are_not_there(own_server, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_in_it_expires(own_server, way):
+def test_nothing_in_it_expires(own_server, faults, way):
     """Neither here nor, by word of mouth, on a replica, where other records of the same keys live on."""
-    server = own_server({"ckv.maps": 2})
+    config = {"ckv.maps": 2, "repl-timeout": 86_400}  # the link outlasts the steps of the clock
+    server = own_server(config, env=faults.env)
     with server.client() as r:
         here, _ = two_places(r)
-        r.execute_command("CPEXPIRE", here, 300)
-        replica = own_server({"ckv.maps": 2, "replicaof": f"127.0.0.1 {server.port}"})
+        r.execute_command("CEXPIRE", here, 3600)
+        replica = own_server({**config, "replicaof": f"127.0.0.1 {server.port}"}, env=faults.env)
         copies(r, way)
         r.execute_command("CSET", here, "new")
         wait_for_replica(r)
         with replica.client() as q:
             offset = r.info("replication")["master_repl_offset"]
-            # Another record with the same time tells when the pass has been by.
+            # Other records with the same time tell when the pass has been by: between the two it has been everywhere.
             r.execute_command("SELECT", 1)
-            r.execute_command("CSET", here, "v", "PX", 600)
-            wait_for(lambda: r.execute_command("CDBSIZE") == 0)
+            for hours in (2, 4):
+                r.execute_command("CSET", here, "v", "EX", 3600)
+                faults.set(seconds=hours * 3600)
+                wait_for(lambda: r.execute_command("CDBSIZE") == 0)
             r.execute_command("SELECT", 0)
             wait_for_replica(r)
             assert r.info("replication")["master_repl_offset"] > offset
             for client in (r, q):
                 assert client.execute_command("CGET", here) == b"new"
                 assert client.execute_command("CDBSIZE") == 1
-            assert info(r)["expired_records"] == 1
+            assert info(r)["expired_records"] == 2
 
 
 def test_nothing_in_it_is_evicted(own_server):

@@ -15,6 +15,8 @@ RECORDS = 200_000
 def used_memory(server):
     """Without what a connection's buffers take: a new one, and nothing else."""
     with server.client() as r:
+        wait_for(lambda: r.info("clients")["connected_clients"] == 1)
+        wait_for(lambda: r.info("memory")["lazyfree_pending_objects"] == 0)
         time.sleep(0.2)
         return r.info("memory")["used_memory"]
 

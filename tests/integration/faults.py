@@ -1,0 +1,35 @@
+"""A machine at fault, as far as some servers see it: their clock steps, and fork() fails (faults.c). A clock that is set
+forward lets records expire when a test wants it, however long what comes before takes."""
+
+import functools
+import os
+import struct
+import subprocess
+import tempfile
+
+from server import ROOT
+
+
+@functools.cache
+def library():
+    """What comes between a server and libc; it goes away with the tests."""
+    folder = tempfile.TemporaryDirectory(prefix="ckv-faults-")
+    built = os.path.join(folder.name, "faults.so")
+    source = os.path.join(ROOT, "tests", "integration", "faults.c")
+    cc = os.environ.get("CC", "cc")
+    subprocess.run([cc, "-D_GNU_SOURCE", "-O1", "-Wall", "-shared", "-fPIC", "-o", built, source, "-ldl"], check=True)
+    return built, folder
+
+
+class Faults:
+    """Of all servers that are started with `env`."""
+
+    def __init__(self, path):
+        self.path = path
+        self.env = {"LD_PRELOAD": library()[0], "CKV_FAULTS": path}
+        self.set()
+
+    def set(self, seconds=0, no_fork=False):
+        # Written over in place: the servers have it in their memory.
+        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
+            f.write(struct.pack("<qq", seconds, no_fork))
