@@ -10,6 +10,8 @@ loads all folders.
     <folder>/manifest.json               what is in them: for each file the settings that it was written with, and
                                          of every record [key, length and hash of the value,
                                          expiry in ms since 1970 or null]
+
+damaged.rdb.gz was not made by this: a file that tests/integration/test_persistence.py had flipped a bit of.
 """
 
 import gzip
