@@ -48,6 +48,12 @@ static inline unsigned copy_source_bits(size_t at) {
     return at < 2 ? 0 : 32u - (unsigned)__builtin_clz((uint32_t)at - 1);
 }
 
+/* Of a hash table of the places of a record of n bytes: log2 of its size, at most `most`. */
+static inline unsigned copy_table_bits(size_t n, unsigned most) {
+    unsigned bits = n < 32 ? 5 : 64u - (unsigned)__builtin_clzll(n);
+    return bits < most ? bits : most;
+}
+
 /* What stands behind the code of a copy to the place `at`: that many bits, and which. */
 static inline unsigned copy_bits(size_t at, uint32_t len) {
     return copy_class(len) + copy_source_bits(at);

@@ -109,16 +109,26 @@ static inline size_t finish(encoder *e, const void *dst) {
 
 /* ---- the fast way ---------------------------------------------------------------------------- */
 
-#define RECENT_BYTES  6 /* that a copy has at least, here */
-#define RECENT_PLACES 1024
+#define RECENT_BYTES 6  /* that a copy has at least, here */
+#define RECENT_BITS  10 /* of the largest table's places */
 
 /* By the hash of RECENT_BYTES bytes: the last place where they were seen, + 1. */
 typedef struct recent {
-    uint16_t place[RECENT_PLACES];
+    unsigned shift;
+    uint16_t place[1 << RECENT_BITS];
 } recent;
 
+/* As large as a record of n bytes needs: clearing more would take longer than a short record does.
+ */
+static inline void recent_clear(recent *r, size_t n) {
+    unsigned bits = copy_table_bits(n, RECENT_BITS);
+    r->shift = 64 - bits;
+    memset(r->place, 0, sizeof *r->place << bits);
+}
+
 static inline uint16_t *recent_of(recent *r, const uint8_t *p) {
-    return &r->place[(phrase_load64(p) << (64 - 8 * RECENT_BYTES)) * 0x9e3779b97f4a7c15u >> 54];
+    uint64_t word = phrase_load64(p) << (64 - 8 * RECENT_BYTES);
+    return &r->place[word * 0x9e3779b97f4a7c15u >> r->shift];
 }
 
 static void remember(recent *r, const uint8_t *src, size_t at, size_t end, size_t n) {
@@ -167,7 +177,7 @@ static inline phrase_copy find_copy(const encoder *e, recent *r, const uint8_t *
 static inline size_t encode_with_copies(encoder *e, const uint8_t *src, size_t n) {
     recent r;
     size_t at = 0;
-    memset(&r, 0, sizeof r);
+    recent_clear(&r, n);
     while (n - at >= 8) {
         uint32_t payload;
         unsigned len = phrase_match(&e->d->match, src + at, n - at, &payload);

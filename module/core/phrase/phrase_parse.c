@@ -32,21 +32,24 @@ void parse_begin(phrase_parser *p, const void *src, size_t n) {
     memset(p->tail, 0, sizeof p->tail);
     size_t last = n < 8 ? n : 8;
     memcpy(p->tail + 8 - last, p->src + n - last, last);
-    if (p->copies) memset(p->head, 0, sizeof p->head);
+    if (!p->copies) return;
+    unsigned bits = copy_table_bits(n, PARSE_HEAD_BITS);
+    p->head_shift = 32 - bits;
+    memset(p->head, 0, sizeof *p->head << bits);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static inline uint32_t head_of(const uint8_t *bytes) {
+static inline uint32_t head_of(const phrase_parser *p, const uint8_t *bytes) {
     uint32_t word;
     memcpy(&word, bytes, sizeof word);
-    return word * 2654435761u >> 20;
+    return word * 2654435761u >> p->head_shift;
 }
 
 /* Makes a place known as a source. */
 static inline void add_source(phrase_parser *p, size_t at) {
     if (!p->copies || at + COPY_LEN_MIN > p->n || at >= PARSE_SOURCES) return;
-    uint16_t *head = &p->head[head_of(p->src + at)];
+    uint16_t *head = &p->head[head_of(p, p->src + at)];
     p->chain[at] = *head;
     *head = (uint16_t)(at + 1);
 }
@@ -67,7 +70,7 @@ static phrase_copy longest_copy(const phrase_parser *p, size_t at, size_t most) 
     phrase_copy longest = {0, 0};
     if (most > COPY_LEN_MAX) most = COPY_LEN_MAX;
     if (most < COPY_LEN_MIN) return longest;
-    uint32_t next = p->head[head_of(p->src + at)];
+    uint32_t next = p->head[head_of(p, p->src + at)];
     for (int i = 0; i < CHAIN_MAX && next > 0 && longest.len < most; i++) {
         uint32_t from = next - 1, len;
         if (p->src[from + longest.len] == p->src[at + longest.len] &&

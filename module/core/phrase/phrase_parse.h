@@ -11,13 +11,13 @@
 
 #include "phrase/phrase_inside.h"
 
-#define PARSE_BLOCK   512                          /* bytes */
-#define PARSE_PLACES  (PARSE_BLOCK + COPY_LEN_MAX) /* that its tokens may reach */
-#define PARSE_STATES  2                            /* classes that a place keeps */
-#define PARSE_BIT     16                           /* costs are in this part of a bit */
-#define PARSE_HEADS   4096                         /* of lists of places with the same beginning */
-#define PARSE_SOURCES (1u << 14) /* first places of the record that copies are made of */
-#define PARSE_COPY    (1u << 24) /* the payload of a token that is copy k is this + k */
+#define PARSE_BLOCK     512                          /* bytes */
+#define PARSE_PLACES    (PARSE_BLOCK + COPY_LEN_MAX) /* that its tokens may reach */
+#define PARSE_STATES    2                            /* classes that a place keeps */
+#define PARSE_BIT       16                           /* costs are in this part of a bit */
+#define PARSE_HEAD_BITS 12         /* 2^12 lists of places with the same beginning, at most */
+#define PARSE_SOURCES   (1u << 14) /* first places of the record that copies are made of */
+#define PARSE_COPY      (1u << 24) /* the payload of a token that is copy k is this + k */
 
 typedef struct parse_node {
     uint32_t cost;
@@ -48,7 +48,8 @@ typedef struct phrase_parser {
     uint32_t best[PARSE_PLACES + 1];
     parse_node node[PARSE_PLACES + 1][PARSE_STATES];
     /* Places by the hash of the 4 bytes there, + 1: the last one, and for each the one before. */
-    uint16_t head[PARSE_HEADS];
+    unsigned head_shift;
+    uint16_t head[1 << PARSE_HEAD_BITS];
     uint16_t chain[PARSE_SOURCES];
 } phrase_parser;
 
