@@ -9,6 +9,7 @@
 #include "server/filter.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
+#include "server/feed.h"
 #include "server/role.h"
 #include "server/settings.h"
 #include "keyspace/map_home.h"
@@ -17,8 +18,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* Shares of a limit, see evict.h. */
+/* Of what may go, and of a limit, see evict.h. */
 #define FREE_SLOWLY  0.01
+#define FREE_MOST    (64.0 * (1 << 20))
 #define FREE_AT_ONCE 0.0005
 #define NEAR         0.03
 /* Nothing was found that may go: how long that is believed. */
@@ -29,6 +31,8 @@
 /* Bytes that each command frees while ckv.maxmemory is exceeded, and twice what was written since
  * the last one: the timer does the rest. */
 #define OWN_AT_ONCE 4096
+/* What the Redis key of a map takes, about. */
+#define KEY_BYTES 100
 /* Maps that are passed over before the time is looked at. */
 #define PASSED_AT_ONCE 500
 /* How long a command makes room, or looks for what may go: what is missing then is left to the
@@ -123,19 +127,27 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     evict.rounds_in_vain = evict.calls_in_vain = 0;
     *evicted += n;
     ckv.stats.evicted += n;
+    if (s->m->totals.records == 0) evict.freed_records += map_bytes(s->m) + KEY_BYTES;
     map_home_drop_if_empty(ctx, s);
     return true;
 }
 
+/* What the timer keeps free for commands: of what may go, or a small server whose memory is mostly
+ * its own would hardly keep any of it. */
+static size_t kept_for_commands(void) {
+    double may_go = evict.weights.records + evict.weights.others;
+    return (size_t)fmin(FREE_SLOWLY * may_go, FREE_MOST);
+}
+
+static double missing(size_t reserved) {
+    return maxmemory_excess(0, reserved + kept_for_commands());
+}
+
 static void weigh(void) {
-    balance b = {(double)maxmemory_records_used(), 0};
-    bool own_limit_is_why = maxmemory_own_excess(FREE_SLOWLY, evict.reserved) > 0;
+    evict.weights = (balance){(double)maxmemory_records_used(), 0};
+    bool own_limit_is_why = maxmemory_own_excess(0, evict.reserved + kept_for_commands()) > 0;
     if (maxmemory_now()->wanted_limit > 0 && !own_limit_is_why)
-        b.others = others_bytes(ckv.ctx, &evict.how);
-    /* Only what was freed lately is to count. */
-    evict.freed_records /= 2;
-    evict.freed_others /= 2;
-    evict.weights = b;
+        evict.weights.others = others_bytes(ckv.ctx, &evict.how);
 }
 
 static bool turn_of_others(void) {
@@ -224,10 +236,13 @@ static void step_down_soon(bool room_is_made) {
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
-    double bytes = maxmemory_excess(FREE_SLOWLY, evict.reserved);
+    if (evict_near()) weigh();
+    double bytes = missing(evict.reserved);
     bool full = bytes > 0 && may_evict(ctx);
     if (full) {
-        weigh();
+        /* Only what was freed lately is to count. */
+        evict.freed_records /= 2;
+        evict.freed_others /= 2;
         make_room(ctx, bytes, deadline_us, true);
     }
     step_down_soon(full);
@@ -267,14 +282,21 @@ bool evict_reserved(void) {
 
 /* ---- before each command --------------------------------------------------------------------- */
 
-/* Evicts some. Returns false if nothing went. It is a command of its own, so that what it tells
- * replicas and AOF is on its way when it is done: "!" lets it replicate. */
+/* As a command of its own, so that what it tells replicas and AOF is on its way when it is done:
+ * "!" lets it replicate. */
 static bool call_evict(void) {
-    removals_begin_hold();
     RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "!");
-    removals_end_hold(ckv.ctx);
     bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
     if (reply) RedisModule_FreeCallReply(reply);
+    return some;
+}
+
+/* Evicts some. Returns false if nothing went. A call takes 24 KB itself, for the client that it
+ * stands for: of a small limit that is much. */
+static bool evict_some(void) {
+    removals_begin_hold();
+    bool some = feed_needed() ? call_evict() : evict_now(ckv.ctx) > 0;
+    removals_end_hold(ckv.ctx);
     return some;
 }
 
@@ -291,7 +313,7 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
         if (began_us == 0) began_us = clock_thread_us();
         bool late = clock_thread_us() - began_us > COMMAND_US;
         /* Room is also made by encoding what is young. */
-        bool vain = late || (!call_evict() && needed_at_once() > 0);
+        bool vain = late || (!evict_some() && needed_at_once() > 0);
         if (vain && may_evict(ckv.ctx)) return hold(ckv.ctx);
     }
 }
@@ -335,7 +357,7 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     note_settings(ctx, data);
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
-    if (maxmemory_excess(FREE_SLOWLY, 0) > 0 && may_evict(ctx)) maxmemory_hold();
+    if (missing(0) > 0 && may_evict(ctx)) maxmemory_hold();
     guard_start(ctx);
 }
 

@@ -14,7 +14,7 @@
 #define FREE_MOST   (64.0 * (1 << 20))
 #define FREE_ALWAYS (1.0 * (1 << 10))
 
-/* The same for strings that move out: twice what evictions keep free, so much at least. */
+/* For strings that move out: twice what evictions keep free at most, so much at least. */
 #define FREE_SHARE       0.01
 #define FREE_FOR_STRINGS (1.0 * (1 << 20))
 

@@ -101,17 +101,25 @@ void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (queued_holds(key) && prefixes_match_name(key) != PREFIX_NONE) replicate_move_out(ctx, key);
 }
 
-/* While a module listens to events, Valkey 9.1 keeps back the error that such a command replies to
- * a call, and gives it to a later one. So it must not come to the error there. */
+static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {
+    int type = native_any(ctx) ? type_of(ctx, key) : REDISMODULE_KEYTYPE_EMPTY;
+    return type != REDISMODULE_KEYTYPE_EMPTY && type != REDISMODULE_KEYTYPE_STRING;
+}
+
+/* While a module listens to events, Valkey 9.1 keeps back the error that a command that replies the
+ * old value replies to a call, and gives it to a later one. So it must not come to the error there.
+ * Who is blocked by a key of another type is told behind the command what it has become, and must
+ * find the string. */
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *name = native_name(ctx);
-    if (replies_old_value(name, argv, argc) && native_exists(ctx, argv[1]) &&
-        type_of(ctx, argv[1]) != REDISMODULE_KEYTYPE_STRING)
-        return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
     written what = writes(name);
+    bool replies_old = replies_old_value(name, argv, argc);
+    bool other_type = (what != WRITTEN_NOTHING || replies_old) && is_other_type(ctx, argv[1]);
+    if (other_type && replies_old)
+        return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
     RedisModuleCallReply *reply =
         native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);
-    if (what == WRITTEN_PART && is_long(reply)) what = WRITTEN_NOTHING;
+    if (other_type || (what == WRITTEN_PART && is_long(reply))) what = WRITTEN_NOTHING;
     native_reply(ctx, reply);
     if (what != WRITTEN_NOTHING) native_take_in(ctx, argv[1]);
     return REDISMODULE_OK;

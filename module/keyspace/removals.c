@@ -50,7 +50,7 @@ static struct {
 
 static void hold(const removed *r) {
     if (held.count == held.room) {
-        held.room = held.room ? 2 * held.room : REMOVALS_MAX;
+        held.room = held.room ? 2 * held.room : REMOVALS_STEP;
         held.list = RedisModule_Realloc(held.list, held.room * sizeof *held.list);
     }
     RedisModule_RetainString(NULL, r->key);

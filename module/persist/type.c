@@ -30,11 +30,12 @@ static size_t memory_of_map(RedisModuleKeyOptCtx *ctx, const void *value, size_t
     return ckv.mem.usable((void *)s) + map_bytes(s->m);
 }
 
-/* How much work freeing is: the server does it in the background if it is much. */
+/* How much work freeing is: the server does it in the background if it is much, or if none is
+ * said to be. */
 static size_t free_effort(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
     const map_totals *t = &((const keyed_map *)value)->m->totals;
-    return t->pages + t->large;
+    return 1 + t->pages + t->large;
 }
 
 /* COPY: the same records under another name. */
@@ -121,6 +122,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     (void)ctx, (void)e, (void)data;
     if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
         aof_form_loading();
+        rdb_loading_began();
         return;
     }
     rdb_loading_ended();

@@ -2,7 +2,6 @@
 #include "transparent/permission.h"
 
 #include "server/acl.h"
-#include "keyspace/queued.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
 
@@ -180,7 +179,7 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
 }
 
 /* Whether the sender may not, in the database that it has selected: then the server itself may say
- * so, and will not queue the command. */
+ * so, will not queue the command, and counts and logs it as rejected. */
 static bool sender_may_not(RedisModuleCommandFilterCtx *command, int number) {
     if (!RedisModule_CommandFilterGetClientId) return false;
     uint64_t id = RedisModule_CommandFilterGetClientId(command);
@@ -204,9 +203,8 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
     if (!users.known) look_at_users();
     if (users.all[number]) return PERMISSION_BY_RULES;
     permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
-    if (way == PERMISSION_ASKING && queued_open(QUEUED_ANYBODY) && sender_may_not(command, number))
-        return PERMISSION_DENIED;
-    return way;
+    bool denied = way == PERMISSION_ASKING && sender_may_not(command, number);
+    return denied ? PERMISSION_DENIED : way;
 }
 
 /* A command that somebody may not run. */

@@ -18,6 +18,7 @@
 
 int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
+    if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     return RedisModule_ReplyWithSimpleString(ctx, r.found ? "string" : "none");
 }
@@ -32,6 +33,7 @@ static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisMo
 }
 
 int serve_first(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc < 2) return RedisModule_WrongArity(ctx);
     return lend(ctx, argv, argc, argv[1]);
 }
 

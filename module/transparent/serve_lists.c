@@ -167,6 +167,7 @@ static void reply_scan(RedisModuleCtx *ctx, uint64_t cursor, const scanned *s) {
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     scan_position p;
     scanned s = {NULL, 0};
+    if (argc < 2) return RedisModule_WrongArity(ctx);
     look_for_moves();
     bool ours = read_position(argv[1], &p);
     if (!ours) p = (scan_position){.phase = SCAN_OWN_AGAIN};
@@ -188,7 +189,7 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* ---- KEYS ------------------------------------------------------------------------------------ */
 
 int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    (void)argc;
+    if (argc != 2) return RedisModule_WrongArity(ctx);
     RedisModuleCallReply *own = list(ctx, "keys", argv[1], NULL, 0);
     if (!is_array(own)) return native_reply(ctx, own);
     RedisModuleCallReply *records = list(ctx, "ckeys", argv[1], NULL, 0);

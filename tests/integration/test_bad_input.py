@@ -175,3 +175,16 @@ def test_out_of_memory_as_set_has_it(own_server):
         assert r.execute_command("CDEL", next(iter(stored))) == 1
         r.execute_command("CONFIG", "SET", "maxmemory", "0")
         assert r.execute_command("CSET", "n", "v") == b"OK"
+
+
+# --- what the filter sends may be typed as well ---
+
+
+def test_no_command_of_the_module_takes_arguments_for_granted(own_server):
+    with own_server({"ckv.prefixes": "*"}).client() as r:
+        names = [name.decode() for name in r.execute_command("COMMAND", "LIST", "FILTERBY", "MODULE", "ckv")]
+        assert {"cget", "ckv.get", "ckv+get", "ckv.keys"} <= set(names)
+        for name in names:
+            for count in range(5):
+                reply(r, name, *["1"] * count)
+        assert r.ping()

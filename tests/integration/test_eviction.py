@@ -66,6 +66,19 @@ def test_memory_stays_within_the_limit(r, limited, policy):
     assert all(key.startswith(b"ckv:") for key in r.execute_command("KEYS", "*"))
 
 
+@pytest.mark.parametrize("lazy", ["no", "yes"])
+def test_maps_of_one_record_make_room_as_well(own_server, lazy):
+    """What is left of such a map is most of what it takes, and must be free by the time that memory is looked at."""
+    with own_server({"lazyfree-lazy-server-del": lazy, "maxmemory-policy": "allkeys-random"}).client() as r:
+        r.execute_command("CSET", "the first takes more", "x")
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + 200 * 1024)
+        for i in range(1000):
+            assert r.execute_command("CSET", os.urandom(8), "x") == b"OK"
+        records, others, by_server = evicted(r)
+        assert records + r.execute_command("CDBSIZE") == 1001
+        assert r.execute_command("CDBSIZE") > 200 and by_server == 0
+
+
 @pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random", "volatile-ttl"])
 def test_other_keys_are_evicted_in_proportion(r, limited, policy):
     limit = limited(policy, 6 * MB)
