@@ -235,9 +235,12 @@ def test_a_command_that_a_pause_holds_back(own_server):
     server = own_server(FAST)
     with server.client() as r, server.client() as other:
         r.execute_command("SET", "user:1", 41)
-        r.execute_command("CLIENT", "PAUSE", 400, "WRITE")
+        r.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")
         other.connection.send_command("SETBIT", "user:1", 1, 0)
+        wait_for(lambda: r.info("clients")["blocked_clients"] == 1, what="the command's arrival")
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        time.sleep(0.3)
+        r.execute_command("CLIENT", "UNPAUSE")
         assert other.connection.read_response() == 0
         wait_moved(r, b"in")
         assert r.execute_command("GET", "user:1") == b"41"
