@@ -33,12 +33,13 @@ typedef struct ckv_config {
 
 typedef struct ckv_stats {
     uint64_t expired, evicted, hits, misses, trainings;
-    uint64_t expired_lazily;      /* of those: when somebody met them */
-    uint64_t evicted_keys;        /* that are not ckv's */
-    uint64_t moved_in, moved_out; /* strings, from and to the server's own keys */
-    uint64_t expire_us;           /* spent in active expiry */
-    uint64_t longest_slice_us;    /* of the work between commands, CPU time */
-    double expired_share;         /* of the records that active expiry came by lately */
+    uint64_t expired_lazily;                        /* of those: when somebody met them */
+    uint64_t evicted_keys;                          /* that are not ckv's */
+    uint64_t moved_in, moved_out;                   /* strings, from and to the server's own keys */
+    uint64_t file_maps, file_records, file_expired; /* in the file that was loaded last */
+    uint64_t expire_us;                             /* spent in active expiry */
+    uint64_t longest_slice_us;                      /* of the work between commands, CPU time */
+    double expired_share; /* of the records that active expiry came by lately */
 } ckv_stats;
 
 /* The one state of the module. */

@@ -39,6 +39,9 @@
  * timer, and the server's setting stands above it until it is there. */
 #define COMMAND_US 4000
 
+/* How long ago a timer's time is that is to be the first of all. */
+#define GUARD_PAST_MS 60000
+
 /* Bytes that records and other keys take, as far as they give way together. */
 typedef struct balance {
     double records, others;
@@ -57,6 +60,8 @@ static struct {
     double owed;              /* bytes that the next command is to free for ckv.maxmemory */
     uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
+    bool guarded;    /* a timer comes before the server's */
+    bool steps_down; /* the setting is about to */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -190,6 +195,45 @@ bool evict_near(void) {
     return maxmemory_now()->limited && maxmemory_excess(NEAR, evict.reserved) > 0;
 }
 
+/* ---- the server's own timer ------------------------------------------------------------------ */
+
+static void guard(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    evict.guarded = false;
+    if (maxmemory_server_excess(0, 0) > 0 && may_evict(ctx)) maxmemory_hold();
+}
+
+/* Whoever sets the setting, the server sets a timer then, which evicts maps if too much is used
+ * when it runs: commands are carried out before, and the last of them takes what it likes. Ours
+ * runs first: the server begins with the newest timer, and all those of modules are anew when one
+ * comes whose time is the earliest. A time before the server's clock began is none. */
+static void guard_start(RedisModuleCtx *ctx) {
+    uint64_t past_ms = clock_monotonic_us() / 2000;
+    if (evict.guarded) return;
+    evict.guarded = true;
+    if (past_ms > GUARD_PAST_MS) past_ms = GUARD_PAST_MS;
+    RedisModule_CreateTimer(ctx, -(mstime_t)past_ms, guard, NULL);
+}
+
+static void hold(RedisModuleCtx *ctx) {
+    maxmemory_hold();
+    guard_start(ctx);
+}
+
+static void step_down(void *room_is_made) {
+    evict.steps_down = false;
+    maxmemory_step_down(room_is_made != NULL);
+    guard_start(ckv.ctx);
+}
+
+/* Not among the timers: there ours would come after the server's. */
+static void step_down_soon(bool room_is_made) {
+    const maxmemory_settings *now = maxmemory_now();
+    if (evict.steps_down || now->server_limit == now->wanted_limit) return;
+    evict.steps_down = true;
+    RedisModule_EventLoopAddOneShot(step_down, room_is_made ? &evict : NULL);
+}
+
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
     if (evict_near()) weigh();
@@ -201,7 +245,7 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
         evict.freed_others /= 2;
         make_room(ctx, bytes, deadline_us, true);
     }
-    maxmemory_step_down(full);
+    step_down_soon(full);
     return full;
 }
 
@@ -270,7 +314,7 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
         bool late = clock_thread_us() - began_us > COMMAND_US;
         /* Room is also made by encoding what is young. */
         bool vain = late || (!evict_some() && needed_at_once() > 0);
-        if (vain && may_evict(ckv.ctx)) return maxmemory_hold();
+        if (vain && may_evict(ckv.ctx)) return hold(ckv.ctx);
     }
 }
 
@@ -314,6 +358,7 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
     if (missing(0) > 0 && may_evict(ctx)) maxmemory_hold();
+    guard_start(ctx);
 }
 
 /* Besides ourselves these are part of a server: Valkey 9 runs scripts in a module, which has no key

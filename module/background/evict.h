@@ -11,7 +11,8 @@
  *
  * and 1 KB less in both places. The first takes a slice, the second 4 ms at most: where more has to
  * go, since a limit was lowered or something else took memory, the server's setting stands above
- * what is used until the slices have made the room, lest the server evict maps.
+ * what is used until the slices have made the room, lest the server evict maps. Whenever that is
+ * set the server looks a third time, from a timer: we do so just before.
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the

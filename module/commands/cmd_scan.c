@@ -277,5 +277,10 @@ int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         if (s) map_visit_random(s->m, random_number(), list, &l);
     }
     if (l.found == 0) list_all(&l);
+    /* Where what has expired has to stay, a server tells such a key rather than none. */
+    if (l.found == 0 && !role_may_expire(ctx)) {
+        l.filter.now_ms = INT64_MIN;
+        list_all(&l);
+    }
     return l.found ? REDISMODULE_OK : RedisModule_ReplyWithNull(ctx);
 }

@@ -13,19 +13,27 @@ static keyed_map *away;
 static maps_cursor *cursors;
 static uint64_t arrivals;
 static _Atomic size_t alive;
+static _Atomic uint64_t freed_aside;
+static _Thread_local bool main_thread; /* which is where maps are made */
 
 keyed_map *maps_wrap(map *m, uint32_t home) {
     keyed_map *s = RedisModule_Alloc(sizeof *s);
     *s = (keyed_map){.m = m, .home = home, .place = PLACES_NONE, .db = -1};
     atomic_fetch_add(&alive, 1);
+    main_thread = true;
     return s;
 }
 
 void maps_free(keyed_map *s) {
     maps_unlist(s);
+    if (!main_thread) atomic_fetch_add(&freed_aside, s->m->totals.records - 1);
     map_free(s->m);
     RedisModule_Free(s);
     atomic_fetch_sub(&alive, 1);
+}
+
+uint64_t maps_freed_aside(void) {
+    return atomic_load(&freed_aside);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

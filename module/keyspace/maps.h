@@ -35,6 +35,8 @@ typedef struct keyed_map {
 keyed_map *maps_wrap(map *m, uint32_t home);
 /* Any thread. */
 void maps_free(keyed_map *s);
+/* How many more records than maps other threads than the main one have freed, since the start. */
+uint64_t maps_freed_aside(void);
 
 /* The map is the value of the key of that name. */
 void maps_list(keyed_map *s, int db, const RedisModuleString *name);

@@ -39,13 +39,18 @@ static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
                                     places_of_key((const uint8_t *)key, len), key, len, f);
 }
 
-bool move_any_record(const char *key, size_t len, bool expiring) {
+static bool is_of_kind(const found *f, move_kind kind) {
+    int64_t at_ms = map_expiry_ms(&f->pos);
+    if (kind == MOVE_EXPIRED) return at_ms <= clock_now_ms();
+    return kind == MOVE_ALL || at_ms != EXPIRY_NEVER;
+}
+
+bool move_any_record(const char *key, size_t len, move_kind kind) {
     if (!may_be(key, len)) return false;
     uint32_t place = places_of_key((const uint8_t *)key, len);
     found f;
     for (int db = 0; db < maps_dbs(); db++)
-        if (find(db, place, key, len, &f) && (!expiring || map_expiry_ms(&f.pos) != EXPIRY_NEVER))
-            return true;
+        if (find(db, place, key, len, &f) && is_of_kind(&f, kind)) return true;
     return false;
 }
 

@@ -26,9 +26,9 @@ move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
 /* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);
 
-/* Whether some database has a record of that name, expired or not; `expiring`: one with an expiry.
- */
-bool move_any_record(const char *key, size_t len, bool expiring);
+/* Whether some database has a record of that name, of that kind. */
+typedef enum move_kind { MOVE_ALL, MOVE_EXPIRING, MOVE_EXPIRED } move_kind;
+bool move_any_record(const char *key, size_t len, move_kind kind);
 
 /* Drops the record of a name, whose native value is newer. ctx has its database selected. */
 void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *key);

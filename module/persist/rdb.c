@@ -2,6 +2,7 @@
 #include "persist/rdb.h"
 
 #include "core/codec/codec_file.h"
+#include "core/map/map_expire.h"
 #include "core/map/map_save.h"
 #include "background/reencode.h"
 #include "keyspace/aof_form.h"
@@ -11,6 +12,7 @@
 #include "persist/beside.h"
 #include "persist/records.h"
 #include "keyspace/relocate.h"
+#include "server/clock.h"
 
 #include <string.h>
 
@@ -186,6 +188,10 @@ void rdb_saving_ended(void) {
     saving_file = false;
 }
 
+void rdb_loading_began(void) {
+    ckv.stats.file_maps = ckv.stats.file_records = ckv.stats.file_expired = 0;
+}
+
 void rdb_loading_ended(void) {
     loading_file = false;
     relocate_forget();
@@ -353,6 +359,14 @@ static uint32_t home_of_loaded(map *m, bool of_file, int db, const RedisModuleSt
     return places_of_map(m, places_layout(), of_file ? COMPARED : UINT64_MAX);
 }
 
+/* The server leaves out what has expired when it loads a file, unless it has a primary. */
+static void note_loaded(map *m) {
+    ckv.stats.file_maps++;
+    ckv.stats.file_records += m->totals.records;
+    if (!(RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_SLAVE))
+        ckv.stats.file_expired += map_expired(m, clock_now_ms());
+}
+
 void *rdb_load_map(RedisModuleIO *io, int version) {
     if (version > RDB_TYPE_VERSION) {
         ckv_log("warning", "a map was saved by a newer ckv (version %d)", version);
@@ -379,6 +393,9 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         beside_note(name);
     else
         maps_list(s, db, name);
-    if (of_file) aof_form_map_loaded();
+    if (of_file) {
+        aof_form_map_loaded();
+        note_loaded(m);
+    }
     return s;
 }

@@ -39,7 +39,8 @@ void rdb_save_optional_aux(RedisModuleIO *io, int when);
 int rdb_load_aux(RedisModuleIO *io, int version, int when);
 /* Saving a file has come to its end, well or not: a failed one has no last auxiliary data. */
 void rdb_saving_ended(void);
-/* Loading has come to its end, well or not. */
+void rdb_loading_began(void);
+/* Well or not. */
 void rdb_loading_ended(void);
 
 #endif

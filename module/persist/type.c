@@ -122,6 +122,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     (void)ctx, (void)e, (void)data;
     if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
         aof_form_loading();
+        rdb_loading_began();
         return;
     }
     rdb_loading_ended();

@@ -1,6 +1,8 @@
 /* role.c: what this server may decide by itself. See role.h. */
 #include "server/role.h"
 
+#include "server/settings.h"
+
 bool role_loads(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
     return (flags & REDISMODULE_CTX_FLAGS_LOADING) &&
@@ -16,7 +18,7 @@ bool role_follows(RedisModuleCtx *ctx) {
 }
 
 bool role_may_expire(RedisModuleCtx *ctx) {
-    return !role_follows(ctx) && !RedisModule_AvoidReplicaTraffic();
+    return !role_follows(ctx) && !settings_import_mode() && !RedisModule_AvoidReplicaTraffic();
 }
 
 /* A replica holds what its primary holds, whatever its own maxmemory says. */

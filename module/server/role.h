@@ -21,8 +21,8 @@ bool role_repeats(RedisModuleCtx *ctx);
  * file is loaded. */
 bool role_follows(RedisModuleCtx *ctx);
 
-/* Whether what has expired is deleted here: not where this server follows, nor while CLIENT PAUSE
- * or a failover keeps the data as it is. */
+/* Whether what has expired is deleted here: not where this server follows, nor while CLIENT PAUSE,
+ * a failover or an import keeps the data as it is. */
 bool role_may_expire(RedisModuleCtx *ctx);
 
 /* Whether records may be evicted here. */

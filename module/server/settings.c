@@ -6,13 +6,22 @@
 
 #define EFFORT_MAX 10
 
-enum { EXPIRE_EFFORT, LAZY_EXPIRE, LAZY_EVICTION, EXPIRE_NESTED, DEBUG_ALLOWED, SETTINGS };
+enum {
+    EXPIRE_EFFORT,
+    LAZY_EXPIRE,
+    LAZY_EVICTION,
+    EXPIRE_NESTED,
+    DEBUG_ALLOWED,
+    IMPORT_MODE,
+    SETTINGS
+};
 
 static const char *const names[SETTINGS] = {
-    "active-expire-effort", "lazyfree-lazy-expire", "lazyfree-lazy-eviction",
-    "lazyexpire-nested-arbitrary-keys", "enable-debug-command"};
+    "active-expire-effort",   "lazyfree-lazy-expire",
+    "lazyfree-lazy-eviction", "lazyexpire-nested-arbitrary-keys",
+    "enable-debug-command",   "import-mode"};
 /* Where CONFIG can't be called, or the server has no such setting. */
-static int values[SETTINGS] = {1, 0, 0, 1, 0};
+static int values[SETTINGS] = {1, 0, 0, 1, 0, 0};
 
 /* "yes" is 1. */
 static int number_of(const char *text, size_t len) {
@@ -58,4 +67,8 @@ bool settings_expire_nested(void) {
 
 bool settings_debug_allowed(void) {
     return values[DEBUG_ALLOWED];
+}
+
+bool settings_import_mode(void) {
+    return values[IMPORT_MODE];
 }

@@ -26,4 +26,8 @@ bool settings_expire_nested(void);
 /* `enable-debug-command yes`: whether whoever may DEBUG may from anywhere. */
 bool settings_debug_allowed(void);
 
+/* Valkey's `import-mode`: nothing expires and nothing is evicted, because the source of the data
+ * says what goes. */
+bool settings_import_mode(void);
+
 #endif

@@ -79,10 +79,10 @@ static void move_out_in_pause(RedisModuleString *key) {
     }
 }
 
-static bool move_out_everywhere(RedisModuleString *key, bool expiring) {
+static bool move_out_everywhere(RedisModuleString *key, move_kind kind) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len, expiring)) return false;
+    if (!move_any_record(text, len, kind)) return false;
     if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
         move_out_in_pause(key);
     else
@@ -101,7 +101,7 @@ static void leave_key(RedisModuleString *key) {
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
     if (may_be_queued) queued_note(text, len);
-    bool left = move_out_everywhere(key, false) || leaves_strings;
+    bool left = move_out_everywhere(key, MOVE_ALL) || leaves_strings;
     if (state != PREFIX_SERVING || (!left && !RedisModule_AvoidReplicaTraffic())) return;
     text = RedisModule_StringPtrLen(key, &len);
     aside_note(text, len);
@@ -115,7 +115,7 @@ static void leave_watched(filtered *f, int argc) {
         const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
-        move_out_everywhere(arg(f, i), true);
+        move_out_everywhere(arg(f, i), MOVE_EXPIRING);
     }
 }
 
@@ -235,6 +235,18 @@ static bool is_here(const char *key, size_t len) {
     return false;
 }
 
+/* While data is imported, what has expired is there for the source of the data and for nobody else,
+ * as only the server can tell them apart. */
+static void leave_expired(filtered *f, int first, int last, int step) {
+    for (int i = first; i <= last && settings_import_mode(); i += step)
+        move_out_everywhere(arg(f, i), MOVE_EXPIRED);
+}
+
+static bool may_have_record(const char *key, size_t len) {
+    return settings_import_mode() ? move_any_record(key, len, MOVE_ALL)
+                                  : key_shapes_may_hold(&ckv.shared.shapes, key, len);
+}
+
 /* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
  * nor held back until a pause of all writes ends. Then the server's own command does the same. */
 static bool is_about_no_record(filtered *f, int first, int last, int step) {
@@ -242,7 +254,7 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
     for (int i = first; i <= last; i += step) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
-        if (key_shapes_may_hold(&ckv.shared.shapes, key, len) || !is_here(key, len)) return false;
+        if (may_have_record(key, len) || !is_here(key, len)) return false;
     }
     return true;
 }
@@ -272,6 +284,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
         leave_range(f, argc, first, last, step);
         return;
     }
+    if (!keyless) leave_expired(f, first, last, step);
     if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
         return;
     look_at_acl_again();

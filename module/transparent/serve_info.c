@@ -6,6 +6,7 @@
 #include "keyspace/native_calls.h"
 #include "server/quiet.h"
 #include "transparent/catalogue.h"
+#include "transparent/string_sizes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ typedef struct span {
 typedef struct rewriting {
     span text;
     RedisModuleString *to;
+    bool in_sizes;  /* the section of sizes has begun */
+    int next_sizes; /* the database whose strings it is to tell of next */
 } rewriting;
 
 static void put(rewriting *r, span s) {
@@ -58,21 +61,36 @@ static span put_changed(rewriting *r, span line, const char *word, uint64_t add,
 /* ---- counters -------------------------------------------------------------------------------- */
 
 static const char *const counters[] = {
-    "keyspace_hits:", "keyspace_misses:", "expired_keys:", "expired_keys_active:", "evicted_keys:",
+    "keyspace_hits:",
+    "keyspace_misses:",
+    "expired_keys:",
+    "expired_keys_active:",
+    "evicted_keys:",
+    "lazyfreed_objects:",
+    "rdb_last_load_keys_loaded:",
+    "rdb_last_load_keys_expired:",
 };
-#define COUNTERS (sizeof counters / sizeof *counters)
+#define COUNTERS      (sizeof counters / sizeof *counters)
+#define KEPT_AT_RESET 2 /* of these, the last ones */
 
 static uint64_t at_reset[COUNTERS];
 
 static void read_counters(uint64_t now[COUNTERS]) {
     const ckv_stats *s = &ckv.stats;
-    const uint64_t all[COUNTERS] = {s->hits, s->misses - quiet_misses(), s->expired,
-                                    s->expired - s->expired_lazily, s->evicted};
+    const uint64_t all[COUNTERS] = {s->hits,
+                                    s->misses - quiet_misses(),
+                                    s->expired,
+                                    s->expired - s->expired_lazily,
+                                    s->evicted,
+                                    maps_freed_aside(),
+                                    s->file_records - s->file_expired - s->file_maps,
+                                    s->file_expired};
     memcpy(now, all, sizeof all);
 }
 
 void serve_info_reset(void) {
     read_counters(at_reset);
+    memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
     native_forget_calls();
 }
 
@@ -97,6 +115,40 @@ static bool put_database(rewriting *r, span line) {
     span rest = put_changed(r, line, "keys=", records.records, maps_in_db((int)db));
     put(r, put_changed(r, rest, "expires=", records.expiring, 0));
     return true;
+}
+
+/* ---- how long strings are -------------------------------------------------------------------- */
+
+/* Tells of the databases up to `last`, of which the server says so much itself. */
+static void put_sizes_to(rewriting *r, int last, span of_last) {
+    for (int dbs = maps_dbs(); r->next_sizes <= last; r->next_sizes++) {
+        string_sizes s = {0};
+        bool is_last = r->next_sizes == last;
+        if (is_last) string_sizes_add_text(&s, of_last.at, of_last.at + of_last.len);
+        if (r->next_sizes < dbs) string_sizes_add_records(&s, r->next_sizes);
+        string_sizes_put(&s, r->next_sizes, r->to);
+    }
+}
+
+/* In the section each database has its lines, that of strings first, or none. */
+static bool put_sizes(rewriting *r, span line) {
+    uint64_t db = 0;
+    if (begins(line, "# Keysizes")) {
+        r->in_sizes = true;
+        return false;
+    }
+    if (!r->in_sizes) return false;
+    if (!begins(line, "db")) {
+        put_sizes_to(r, maps_dbs() - 1, (span){0});
+        r->in_sizes = false;
+        return false;
+    }
+    number_behind(line, "db", &db);
+    const char *name = "_" STRING_SIZES_NAME ":", *end = line.at + line.len;
+    const char *strings = memmem(line.at, line.len, name, strlen(name));
+    if (strings) strings += strlen(name);
+    put_sizes_to(r, (int)db, strings ? (span){strings, (size_t)(end - strings)} : (span){0});
+    return strings != NULL;
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -218,9 +270,12 @@ static void rewrite(rewriting *r) {
     for (const char *at = r->text.at; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         span line = {at, (size_t)((newline ? newline + 1 : end) - at)};
-        if (!put_counter(r, line) && !put_database(r, line) && !put_command(r, line)) put(r, line);
+        if (!put_counter(r, line) && !put_database(r, line) && !put_command(r, line) &&
+            !put_sizes(r, line))
+            put(r, line);
         at += line.len;
     }
+    if (r->in_sizes) put_sizes_to(r, maps_dbs() - 1, (span){0});
 }
 
 int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

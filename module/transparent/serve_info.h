@@ -7,6 +7,7 @@
  *      expired_keys, evicted_keys
  *      db0:keys=..,expires=..            maps are taken off, records are added
  *      cmdstat_get, latency_..._get      ckv.get and ckv+get are shown as what was sent
+ *      db0_distrib_strings_sizes         records are added (string_sizes.h)
  */
 #ifndef CKV_SERVE_INFO_H
 #define CKV_SERVE_INFO_H

@@ -149,35 +149,62 @@ def test_target_answers_nothing_before_the_map_is_there(moving):
         assert not is_try_again(asking(target, *command)), command
 
 
-def test_clients_are_held_until_the_map_is_there(moving):
-    source, target = moving
-    held = [Held(target, *command) for command in (("CGET", "k"), ("CAPPEND", "k", " and after"), ("CGET", "k"))]
-    given_up = Held(target, "CSET", "k", "nobody waits for this")
-    given_up.r.close()
-    time.sleep(0.05)
-    assert not any(h.answered() for h in held)
-    migrate(source, target, slot_of(b"k"))
-    assert [h.answer() for h in held] == [b"before", 16, b"before and after"]
-    assert asking(target, "CGET", "k") == b"before and after"
+def held_in_time(cluster, attempt):
+    """attempt(source, target, key) moves a key's slot and tells what those who were held meanwhile were answered. They are
+    held for a second; if the machine stood still for that long, it is another key's turn."""
+    for n in range(10):
+        key = f"held {n}"
+        slot = slot_of(key)
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        answers = attempt(source, target, key)
+        cluster.wait()
+        if not any(is_try_again(answer) for answer in answers):
+            return answers, target, key
+    raise AssertionError("nobody is held")
+
+
+def test_clients_are_held_until_the_map_is_there(cluster):
+    def attempt(source, target, key):
+        source.ask("CSET", key, "before")
+        start_move(source, target, slot_of(key))
+        held = [Held(target, *command) for command in (("CGET", key), ("CAPPEND", key, " and after"), ("CGET", key))]
+        given_up = Held(target, "CSET", key, "nobody waits for this")
+        given_up.r.close()
+        time.sleep(0.05)
+        early = [h.answer() for h in held if h.answered()]
+        assert all(is_try_again(answer) for answer in early)
+        migrate(source, target, slot_of(key))
+        answers = early or [h.answer() for h in held]
+        end_move(cluster, target, slot_of(key))
+        return answers
+
+    answers, target, key = held_in_time(cluster, attempt)
+    assert answers == [b"before", 16, b"before and after"]
+    assert target.ask("CGET", key) == b"before and after"
 
 
 def test_clients_are_held_until_the_slot_is_closed(cluster):
     """It holds no record."""
-    slot = slot_of(b"closed")
-    source = cluster.owner(slot)
-    target = other(cluster, source)
-    start_move(source, target, slot)
-    replica = cluster.add_replica(target)
-    replica_id = replica.id
-    held = [Held(target, "CSET", "closed", "replicated"), Held(target, "CGET", "closed")]
-    end_move(cluster, target, slot)
-    assert [h.answer() for h in held] == [b"OK", b"replicated"]
-    assert target.ask("CGET", "closed") == b"replicated"
-    wait_for(lambda: replica.ask("CDBSIZE") == target.ask("CDBSIZE") > 0, what="the replica")
-    replica.close()
-    cluster.nodes.remove(replica)
-    for node in cluster.primaries:
-        node.ask("CLUSTER", "FORGET", replica_id)
+    replicas = []
+
+    def attempt(source, target, key):
+        start_move(source, target, slot_of(key))
+        replicas.append(cluster.add_replica(target))
+        held = [Held(target, "CSET", key, "replicated"), Held(target, "CGET", key)]
+        end_move(cluster, target, slot_of(key))
+        return [h.answer() for h in held]
+
+    answers, target, key = held_in_time(cluster, attempt)
+    assert answers == [b"OK", b"replicated"]
+    assert target.ask("CGET", key) == b"replicated"
+    wait_for(lambda: replicas[-1].ask("CDBSIZE") == target.ask("CDBSIZE") > 0, what="the replica")
+    for replica in replicas:
+        replica_id = replica.id
+        replica.close()
+        cluster.nodes.remove(replica)
+        for node in cluster.primaries:
+            node.ask("CLUSTER", "FORGET", replica_id)
 
 
 def test_nothing_is_written_during_a_pause(cluster):
@@ -186,7 +213,7 @@ def test_nothing_is_written_during_a_pause(cluster):
     target = other(cluster, source)
     start_move(source, target, slot)
     held = Held(target, "CSET", "pause", "v")
-    target.ask("CLIENT", "PAUSE", 10_000, "WRITE")
+    target.ask("CLIENT", "PAUSE", 60_000, "WRITE")
     end_move(cluster, target, slot)
     assert is_try_again(held.answer())
     target.ask("CLIENT", "UNPAUSE")
@@ -196,9 +223,12 @@ def test_nothing_is_written_during_a_pause(cluster):
 def test_who_tracks_keys_is_not_held(moving):
     """The server would not note that the key was read."""
     _, target = moving
-    started = time.monotonic()
-    assert is_try_again(Held(target, "CGET", "k", setup=[("CLIENT", "TRACKING", "ON", "NOLOOP")]).answer())
-    assert time.monotonic() - started < 0.9
+    took = []
+    while not took or min(took) >= 0.9:  # the second for which others are held
+        assert len(took) < 5, took
+        started = time.monotonic()
+        assert is_try_again(Held(target, "CGET", "k", setup=[("CLIENT", "TRACKING", "ON", "NOLOOP")]).answer())
+        took.append(time.monotonic() - started)
 
 
 def test_transaction_and_script_on_the_target(moving):

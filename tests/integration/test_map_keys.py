@@ -135,13 +135,15 @@ def test_a_map_that_is_renamed_right_after_a_restart_keeps_its_dictionary(own_se
         assert_stored(r, stored)
 
 
-def test_a_map_that_was_moved_is_found_by_the_timer(own_server):
+def test_a_map_that_was_moved_is_found_by_the_timer(own_server, faults):
     """Nobody asks for its records; they expire nevertheless, and INFO counts them."""
-    with own_server().client() as r:
+    with own_server(env=faults.env).client() as r:
         stored = load(r, texts(300))
-        r.execute_command("CPEXPIRE", "KEY:5", 400)
+        r.execute_command("CEXPIRE", "KEY:5", 600)
         for name in map_keys(r):
             assert r.execute_command("MOVE", name, 7) == 1
+        wait_for(lambda: info(r)["records"] == len(stored))
+        faults.set(seconds=3600)
         wait_for(lambda: info(r)["expired_records"] == 1)
         assert info(r)["records"] == len(stored) - 1
 

@@ -235,22 +235,26 @@ def test_a_command_that_a_pause_holds_back(own_server):
     server = own_server(FAST)
     with server.client() as r, server.client() as other:
         r.execute_command("SET", "user:1", 41)
-        r.execute_command("CLIENT", "PAUSE", 400, "WRITE")
+        r.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")
         other.connection.send_command("SETBIT", "user:1", 1, 0)
+        wait_for(lambda: r.info("clients")["blocked_clients"] == 1, what="the command's arrival")
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
+        time.sleep(0.3)
+        r.execute_command("CLIENT", "UNPAUSE")
         assert other.connection.read_response() == 0
         wait_moved(r, b"in")
         assert r.execute_command("GET", "user:1") == b"41"
 
 
-def test_watch_sees_a_moved_string_expire(own_server):
-    server = own_server(FAST)
+def test_watch_sees_a_moved_string_expire(own_server, faults):
+    server = own_server(FAST, env=faults.env)
     with server.client() as r, server.client() as early, server.client() as late:
-        r.execute_command("SET", "user:1", "a", "PX", 3000)
+        r.execute_command("SET", "user:1", "a", "EX", 600)
         early.execute_command("WATCH", "user:1")
         move_in(r)
         late.execute_command("WATCH", "user:1")
-        time.sleep(3.2)
+        faults.set(seconds=3600)
+        wait_for(lambda: records(r) == 0, what="that it expires")
         for watcher in early, late:
             assert [watcher.execute_command(word) for word in ("MULTI", "PING", "EXEC")] == [b"OK", b"QUEUED", None]
 

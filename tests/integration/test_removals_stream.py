@@ -1,6 +1,7 @@
 """What replicas are told of records that go by themselves: each removal is a command of its own, as the server's own
 are, in the words that the settings ask for."""
 
+import itertools
 import os
 import socket
 import time
@@ -46,12 +47,14 @@ class Stream:
 
 
 @pytest.fixture
-def primary(own_server):
-    """A function that starts a server; returns a client and the stream to its replica."""
+def primary(own_server, faults):
+    """A function that starts a server; returns a client and the stream to its replica. Its clock is that of `faults`."""
     opened = []
 
     def start(**config):
-        server = own_server({"repl-diskless-sync": "no", **EAGER, **{k.replace("_", "-"): v for k, v in config.items()}})
+        config = {k.replace("_", "-"): v for k, v in config.items()}
+        # The link outlasts the steps of the clock.
+        server = own_server({"repl-diskless-sync": "no", "repl-timeout": 24 * HOUR, **EAGER, **config}, env=faults.env)
         opened.extend((server.client(), Stream(server)))
         return opened[-2:]
 
@@ -76,34 +79,46 @@ def removed(commands, *words):
     return sorted(key for c in rest for key in c[1:])
 
 
-def in_a_second():
-    return int(time.time() * 1000) + 1000
+HOUR = 3600
+
+
+def an_hour_passes(r, faults, *reads):
+    """What is read shortly before goes at its very moment (keyspace/due.h), the rest when it is found."""
+    faults.set(seconds=HOUR - 1)
+    pipe = r.pipeline(transaction=False)
+    for command in reads:
+        pipe.execute_command(*command)
+    pipe.execute()
+    faults.set(seconds=2 * HOUR)
 
 
 def is_empty(r):
     return r.execute_command("CDBSIZE") == 0
 
 
-def test_expiry_is_no_transaction(primary):
+def test_expiry_is_no_transaction(primary, faults):
     r, stream = primary()
-    fill(r, 5000, "PXAT", in_a_second())
+    fill(r, 5000, "EX", HOUR)
+    an_hour_passes(r, faults, *[("CGET", f"KEY:{i}") for i in range(1000)])
     wait_for(lambda: is_empty(r))
     assert removed(stream.until(r), b"CDEL") == sorted(b"KEY:%d" % i for i in range(5000))
 
 
-def test_what_is_due_at_one_moment_is_no_transaction(primary):
+def test_what_is_due_at_one_moment_is_no_transaction(primary, faults):
     r, stream = primary()
-    fill(r, 50, "PXAT", in_a_second())
+    fill(r, 50, "EX", HOUR)
+    an_hour_passes(r, faults, *[("CGET", f"KEY:{i}") for i in range(50)])
     wait_for(lambda: is_empty(r))
     assert removed(stream.until(r), b"CDEL") == sorted(b"KEY:%d" % i for i in range(50))
 
 
-def test_each_database_hears_of_its_own(primary):
+def test_each_database_hears_of_its_own(primary, faults):
     r, stream = primary()
-    at_ms = in_a_second()
     for db in range(3):
-        fill(r, 500, "PXAT", at_ms, db=db)
+        fill(r, 500, "EX", HOUR, db=db)
     fill(r, 500, db=3)
+    reads = [(("SELECT", db), *[("CGET", f"KEY:{i}") for i in range(300)]) for db in (2, 1, 0)]
+    an_hour_passes(r, faults, *itertools.chain(*reads))
     wait_for(lambda: r.info("ckv")["ckv_records"] == 500)
     gone = removed(stream.until(r), b"CDEL", b"MULTI", b"EXEC")
     assert gone == sorted(b"KEY:%d" % i for i in [*range(500)] * 3)
@@ -141,13 +156,13 @@ def units(commands):
             inside.append(command)
 
 
-def test_expired_keys_of_both_kinds_are_two_commands(primary):
+def test_expired_keys_of_both_kinds_are_two_commands(primary, faults):
     r, stream = primary()
     r.config_set("ckv.prefixes", "a:")
-    at_ms = in_a_second()
     for i in range(100):
-        fill(r, 1, "PXAT", at_ms, key=b"a:%d%%d" % i)
-        fill(r, 1, "PXAT", at_ms, key=b"b:%d%%d" % i)
+        fill(r, 1, "EX", HOUR, key=b"a:%d%%d" % i)
+        fill(r, 1, "EX", HOUR, key=b"b:%d%%d" % i)
+    an_hour_passes(r, faults, *[(command, f"{kind}:{i}0") for i in range(100) for command, kind in (("GET", "a"), ("CGET", "b"))])
     wait_for(lambda: is_empty(r))
     commands = stream.until(r)
     gone = removed(commands, b"DEL", b"CDEL", b"MULTI", b"EXEC")

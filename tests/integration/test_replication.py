@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import load, texts, wait_for, wait_for_replica
+from helpers import at_one_moment, load, texts, wait_for, wait_for_replica
 from traffic import Traffic, assert_same_records
 
 LOAD_SECONDS = 1.0
@@ -164,8 +164,7 @@ def test_a_replicas_own_records_expire(own_server):
         q.execute_command("CSET", "other", "v")
         q.execute_command("CPEXPIRE", "other", 50)
         q.execute_command("CSET", "stays", "v", "EX", 1000)
-        q.execute_command("CSET", "lasts", "v", "PX", 50)
-        q.execute_command("CPERSIST", "lasts")
+        at_one_moment(q, ("CSET", "lasts", "v", "PX", 50), ("CPERSIST", "lasts"))
         r.execute_command("CSET", "theirs", "v", "EX", 1000)
         wait_for(lambda: q.execute_command("CDBSIZE") == 3, what="only what stays")
         assert sorted(q.execute_command("CKEYS", "*")) == [b"lasts", b"stays", b"theirs"]

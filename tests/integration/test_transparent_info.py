@@ -133,3 +133,57 @@ def test_the_reply_is_of_the_same_kind(pair):
                 r.set_response_callback("INFO", lambda text, **_: text)
                 texts.append(r.execute_command("INFO", "keyspace"))
         assert type(texts[0]) is type(texts[1]) and texts[0] == texts[1]
+
+
+def test_what_a_file_held_and_what_was_freed_aside(own_server):
+    told = []
+    for config in {}, {"ckv.prefixes": "*"}:
+        server = own_server({"save": "", "enable-debug-command": "yes", **config})
+        with server.client() as r:
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+            r.mset({f"key:{i}": i for i in range(500)})
+            for i in range(100):
+                r.set(f"soon:{i}", i, px=1)
+            r.lpush("list", 1)
+            r.flushall(asynchronous=True)
+            wait_for(lambda: r.info("memory")["lazyfree_pending_objects"] == 0, what="freeing")
+            freed = r.info("memory")["lazyfreed_objects"]
+            r.config_resetstat()
+            freed_since = r.info("memory")["lazyfreed_objects"]
+            r.mset({f"key:{i}": i for i in range(500)})
+            for i in range(100):
+                r.set(f"soon:{i}", i, px=1)
+            r.lpush("list", 1)
+            time.sleep(0.02)
+            r.save()
+        server.restart()
+        with server.client() as r:
+            info = r.info("persistence")
+            loaded = info["rdb_last_load_keys_loaded"], info["rdb_last_load_keys_expired"]
+        told.append((freed, freed_since, loaded))
+    assert told[0] == told[1] == (601, 0, (501, 100))
+
+
+def sizes(server):
+    with server.client() as r:
+        r.mset({f"short:{i}": "x" * (i % 3) for i in range(30)} | {"long": "y" * 5000, "number": 12345})
+        r.setbit("bits", 100, 1)
+        r.lpush("list", 1)
+        r.execute_command("SELECT", 3)
+        r.set("other", "z")
+        few = r.execute_command("INFO", "keysizes")
+        if not few:
+            pytest.skip("a server without INFO's keysizes")
+        r.execute_command("SELECT", 0)
+        r.flushall()
+        for i in range(0, 20000, 1000):
+            r.mset({f"key:{k}": "x" * (20 if k % 4 else 200) for k in range(i, i + 1000)})
+        return few, r.execute_command("INFO", "keysizes")["db0_distrib_strings_sizes"]
+
+
+def test_how_long_strings_are(pair):
+    (few, many), (few_plain, many_plain) = map(sizes, pair)
+    assert few == few_plain
+    assert list(many) == list(many_plain) == ["16", "128"]
+    assert sum(many.values()) == pytest.approx(20000, abs=2)
+    assert many["16"] == pytest.approx(15000, rel=0.2)  # of a sample

@@ -48,3 +48,17 @@ uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limi
     }
     return deleted;
 }
+
+uint64_t map_expired(map *m, int64_t now_ms) {
+    uint64_t expired = 0;
+    for (uint32_t i = 0; i < m->buckets && m->totals.expiring > 0; i++) {
+        uint32_t n;
+        page **pages = bucket_pages(map_bucket(m, i), &n);
+        for (uint32_t k = 0; k < n; k++) {
+            const page *p = pages[k];
+            uint32_t slot = p->flags & PAGE_EXPIRY ? next_expired(p, 0, now_ms) : p->slots;
+            for (; slot < p->slots; slot = next_expired(p, slot + 1, now_ms)) expired++;
+        }
+    }
+    return expired;
+}

@@ -12,4 +12,7 @@
 uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limit, map_gone *told,
                     void *context);
 
+/* How many records have expired by then; they stay. */
+uint64_t map_expired(map *m, int64_t now_ms);
+
 #endif

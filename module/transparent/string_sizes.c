@@ -1,0 +1,107 @@
+/* string_sizes.c: how long strings are. See string_sizes.h. */
+#include "transparent/string_sizes.h"
+
+#include "core/map/map_scan.h"
+#include "keyspace/maps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLE 1000 /* records; of so many all are counted */
+#define TRIES  200  /* buckets that are looked at for them */
+
+static const char units[] = " KMGTPE";
+
+static int bin_of(size_t len) {
+    return len == 0 ? 0 : 64 - __builtin_clzll(len);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+typedef struct counting {
+    string_sizes sizes;
+    map *from;
+    uint64_t records;
+} counting;
+
+static bool count(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    counting *c = context;
+    (void)key, (void)key_len;
+    c->sizes.bins[bin_of(map_value_len(c->from, pos))]++;
+    c->records++;
+    return true;
+}
+
+static void count_bucket(counting *c, map *m, uint32_t bucket) {
+    c->from = m;
+    map_each(m, bucket, count, c);
+}
+
+static void count_all(counting *c, int db) {
+    for (uint32_t place = 0; place < ckv.places; place++) {
+        const keyed_map *s = maps_served_at(db, place);
+        for (uint32_t i = 0; s && i < s->m->buckets; i++) count_bucket(c, s->m, i);
+    }
+}
+
+static void count_some(counting *c, int db) {
+    for (int i = 0; i < TRIES && c->records < SAMPLE; i++) {
+        uint64_t random[2];
+        RedisModule_GetRandomBytes((unsigned char *)random, sizeof random);
+        const keyed_map *s = maps_any_at(db, random[0]);
+        if (s && maps_served(s)) count_bucket(c, s->m, (uint32_t)(random[1] % s->m->buckets));
+    }
+}
+
+void string_sizes_add_records(string_sizes *s, int db) {
+    counting c = {.records = 0};
+    uint64_t records = maps_totals_of(db).totals.records;
+    if (records == 0) return;
+    if (records > SAMPLE) count_some(&c, db);
+    if (c.records == 0) count_all(&c, db);
+    double each = (double)records / (double)(c.records ? c.records : 1);
+    for (int i = 0; i < STRING_SIZES_BINS; i++)
+        s->bins[i] += (uint64_t)((double)c.sizes.bins[i] * each + 0.5);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* The bin of "2K"; -1: it is none. */
+static int bin_of_label(const char *label) {
+    char *end;
+    uint64_t number = strtoull(label, &end, 10);
+    const char *unit = *end == '=' ? units : strchr(units, *end);
+    if (end == label || !unit || !*unit) return -1;
+    return number == 0 ? 0 : bin_of(number) + 10 * (int)(unit - units);
+}
+
+void string_sizes_add_text(string_sizes *s, const char *text, const char *end) {
+    while (text < end) {
+        const char *is = memchr(text, '=', (size_t)(end - text)), *next;
+        int bin = bin_of_label(text);
+        if (!is || bin < 0 || bin >= STRING_SIZES_BINS) return;
+        s->bins[bin] += strtoull(is + 1, NULL, 10);
+        next = memchr(is, ',', (size_t)(end - is));
+        text = next ? next + 1 : end;
+    }
+}
+
+void string_sizes_put(const string_sizes *s, int db, RedisModuleString *to) {
+    char text[64], separator = ':';
+    for (int i = 0; i < STRING_SIZES_BINS; i++) {
+        if (s->bins[i] == 0) continue;
+        if (separator == ':') {
+            int len = snprintf(text, sizeof text, "db%d_" STRING_SIZES_NAME, db);
+            RedisModule_StringAppendBuffer(NULL, to, text, (size_t)len);
+        }
+        uint64_t number = i == 0 ? 0 : 1ULL << (i - 1) % 10;
+        int unit = i == 0 ? 0 : (i - 1) / 10;
+        int len = snprintf(text, sizeof text, "%c%" PRIu64 "%.*s=%" PRIu64, separator, number,
+                           unit > 0, &units[unit], s->bins[i]);
+        RedisModule_StringAppendBuffer(NULL, to, text, (size_t)len);
+        separator = ',';
+    }
+    if (separator == ',') RedisModule_StringAppendBuffer(NULL, to, "\r\n", 2);
+}
