@@ -2,6 +2,7 @@
 #include "transparent/permission.h"
 
 #include "server/acl.h"
+#include "keyspace/queued.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
 
@@ -23,16 +24,8 @@ static struct {
     bool all[PERMISSION_NAMES_MAX]; /* every user may run both commands */
     bool default_off;               /* the default user is off */
     bool default_password;          /* it is on and has a password */
+    bool by_db;                     /* some user's rules are for some databases only */
 } users;
-
-void permission_start(const char *const *names, int count) {
-    users.names = names;
-    users.count = count;
-}
-
-void permission_forget(void) {
-    users.known = false;
-}
 
 /* ---- the rules of all users ------------------------------------------------------------------ */
 
@@ -112,6 +105,7 @@ static void look_at_user(const char *line, size_t len) {
         users.default_off = has_word(rules, rules_len, "off");
         users.default_password = !users.default_off && !has_word(rules, rules_len, "nopass");
     }
+    users.by_db |= memmem(rules, rules_len, "db=", 3) != NULL;
     look_at_rules(rules, rules_len);
 }
 
@@ -119,6 +113,7 @@ static void look_at_users(void) {
     RedisModuleCallReply *list = RedisModule_Call(ckv.ctx, "ACL", "c", "LIST");
     size_t n = list ? RedisModule_CallReplyLength(list) : 0, len;
     for (int i = 0; i < users.count; i++) users.all[i] = n > 0;
+    users.by_db = false;
     users.default_password = true; /* where ACL can't be called */
     for (size_t i = 0; i < n; i++) {
         const char *line =
@@ -145,14 +140,18 @@ static bool is_container(const char *name) {
 }
 
 /* Valkey 9.1 has such users, and a question of its own for them. */
-typedef int check_in_db(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
-                        int *reason);
+static int (*check_in_db)(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
+                          int *reason);
 
 static bool check(RedisModuleUser *user, RedisModuleString **argv, int argc, int db) {
-    check_in_db *in_db;
-    if (RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&in_db) == REDISMODULE_OK)
-        return in_db(user, argv, argc, db, NULL) == REDISMODULE_OK;
+    if (check_in_db) return check_in_db(user, argv, argc, db, NULL) == REDISMODULE_OK;
     return RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+}
+
+void permission_start(const char *const *names, int count) {
+    users.names = names;
+    users.count = count;
+    RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&check_in_db);
 }
 
 static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc,
@@ -178,33 +177,66 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
     return way;
 }
 
-/* Whether the sender may not, in the database that it has selected: then the server itself may say
- * so, will not queue the command, and counts and logs it as rejected. */
-static bool sender_may_not(RedisModuleCommandFilterCtx *command, int number) {
-    if (!RedisModule_CommandFilterGetClientId) return false;
-    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+/* The command that the filter came by last, if its sender may run it and it runs at once: then it
+ * need not ask again. */
+static struct {
+    uint64_t sender; /* QUEUED_ANYBODY: there is none */
+    int number;
+} passed;
+
+typedef enum rights { RIGHTS_MAY, RIGHTS_MAY_NOT, RIGHTS_UNKNOWN } rights;
+
+/* Of the sender, in the database that it has selected. Unknown: nobody that the server could tell
+ * of, or who has not authenticated. */
+static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int number) {
+    /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return false;
+    if (users.by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK)
+        return RIGHTS_UNKNOWN;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
-    if (!who) return false;
-    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(who);
+    if (!who) return RIGHTS_UNKNOWN;
+    bool known = !users.default_off || !is_default(who);
+    RedisModuleUser *user = known ? RedisModule_GetModuleUserFromUserName(who) : NULL;
+    RedisModule_FreeString(ckv.ctx, who);
+    if (!user) return RIGHTS_UNKNOWN;
     int argc = RedisModule_CommandFilterArgsCount(command);
     RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
     for (int i = 0; i < argc; i++)
         argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-    bool may_not = user && !user_may(user, users.names[number], argv, argc, client.db);
+    bool may = user_may(user, users.names[number], argv, argc, client.db);
     RedisModule_Free(argv);
-    if (user) RedisModule_FreeModuleUser(user);
-    RedisModule_FreeString(ckv.ctx, who);
-    return may_not;
+    RedisModule_FreeModuleUser(user);
+    return may ? RIGHTS_MAY : RIGHTS_MAY_NOT;
 }
 
+/* Who may not is left to the server, which says so, will not queue the command, and counts and logs
+ * it as rejected. */
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
+    passed.sender = QUEUED_ANYBODY;
     if (!users.known) look_at_users();
     if (users.all[number]) return PERMISSION_BY_RULES;
     permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
-    bool denied = way == PERMISSION_ASKING && sender_may_not(command, number);
-    return denied ? PERMISSION_DENIED : way;
+    if (way != PERMISSION_ASKING || !RedisModule_CommandFilterGetClientId) return way;
+    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    rights r = rights_of(command, id, number);
+    if (r == RIGHTS_MAY_NOT) return PERMISSION_DENIED;
+    if (r == RIGHTS_MAY && !queued_open(id)) {
+        passed.sender = id;
+        passed.number = number;
+    }
+    return way;
+}
+
+void permission_forget(void) {
+    users.known = false;
+    passed.sender = QUEUED_ANYBODY;
+}
+
+static bool has_passed(RedisModuleCtx *ctx, int number) {
+    uint64_t sender = passed.sender;
+    passed.sender = QUEUED_ANYBODY;
+    return sender != QUEUED_ANYBODY && sender == RedisModule_GetClientId(ctx) &&
+           passed.number == number;
 }
 
 /* A command that somebody may not run. */
@@ -272,8 +304,9 @@ static void refuse_command(const refusal *r) {
     reply_refusal(r, text, "The user executing the script can't run this command or subcommand");
 }
 
-bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **argv, int argc) {
-    RedisModuleString *who = acl_user_name(ctx);
+bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc) {
+    const char *name = users.names[number];
+    RedisModuleString *who = has_passed(ctx, number) ? NULL : acl_user_name(ctx);
     if (!who) return true;
     refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
     bool unknown = users.default_off && is_default(who);

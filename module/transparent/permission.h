@@ -34,9 +34,9 @@ void permission_forget(void);
 void permission_start(const char *const *names, int count);
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number);
 
-/* Whether the user behind a ckv+ command may run the server's own. False: that is the reply, and it
- * is in ACL LOG. */
-bool permission_ask(RedisModuleCtx *ctx, const char *name, RedisModuleString **argv, int argc);
+/* Whether the user behind a ckv+ command may run the server's own, of that number. False: that is
+ * the reply, and it is in ACL LOG. */
+bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc);
 
 /* Whether every user may run the command of that number. */
 bool permission_of_all(int number);

@@ -110,7 +110,7 @@ static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     int served = served_find(name);
     if (argv[0] != asking[served])
         return reply_error(ctx, "ERR unknown command '" CKV_ASKING_PREFIX "%s'", name);
-    if (!permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
+    if (!permission_ask(ctx, served, argv, argc)) return REDISMODULE_OK;
     return entry_of(&table[served]).function(ctx, argv, argc);
 }
 
@@ -119,7 +119,8 @@ static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
 static int list_and_ask(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     const char *name = native_name(ctx);
     int served = served_find(name);
-    if (!permission_of_all(served) && !permission_ask(ctx, name, argv, argc)) return REDISMODULE_OK;
+    if (!permission_of_all(served) && !permission_ask(ctx, served, argv, argc))
+        return REDISMODULE_OK;
     return entry_of(&table[served]).function(ctx, argv, argc);
 }
 

@@ -3,7 +3,7 @@
 import redis
 import pytest
 
-from helpers import reply
+from helpers import is_error, reply
 
 USERS = {
     "all": "+@all ~*",
@@ -300,3 +300,22 @@ def test_what_is_refused_is_counted_and_logged_as_by_a_plain_server(own_server):
     told = [refusals(own_server(config)) for config in ({}, {"ckv.prefixes": "*"})]
     assert told[0] == told[1]
     assert len(told[0][0]) > 1
+
+
+def test_what_was_allowed_at_first_is_asked_about_again(own_server):
+    """The filter's answer is for the command that it came by, and for no other of the same sender."""
+    server = own_server({"ckv.prefixes": "*", "enable-debug-command": "yes"})
+    with server.client() as r, server.client() as user:
+        r.mset({"cache:1": "a", "other:1": "b"})
+        r.execute_command("ACL", "SETUSER", "her", "on", ">secret", "~cache:*", "+get", "+eval", "+multi", "+exec")
+        user.execute_command("AUTH", "her", "secret")
+        assert user.get("cache:1") == b"a"
+        assert is_error(reply(user, "GET", "other:1"))
+        script = "return redis.call('get', '%s')"
+        assert user.eval(script % "cache:1", 0) == b"a" and user.get("cache:1") == b"a"
+        assert is_error(reply(user, "EVAL", script % "other:1", "0"))
+        user.execute_command("MULTI")
+        user.execute_command("GET", "cache:1")
+        r.execute_command("ACL", "SETUSER", "her", "resetkeys", "~none:*")
+        (answer,) = user.execute_command("EXEC")
+        assert is_error(answer) and is_error(reply(user, "GET", "cache:1"))
