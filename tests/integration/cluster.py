@@ -18,7 +18,7 @@ SLOTS = 16384
 class Node(Server):
     standard = {
         "cluster-enabled": "yes",
-        "cluster-node-timeout": 2000,
+        "cluster-node-timeout": 15_000,  # nobody is taken for dead because the machine stood still
         # A primary that has given away its last slot stays one.
         "cluster-allow-replica-migration": "no",
     }

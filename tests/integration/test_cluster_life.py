@@ -136,6 +136,8 @@ def test_a_primary_is_killed():
             writer.finish()
         before = primary.ask("CDBSIZE")
         wait_for(lambda: replica.ask("CDBSIZE") == before)
+        for node in cluster.nodes:
+            node.ask("CONFIG", "SET", "cluster-node-timeout", 2000)
         primary.kill()
         wait_for(lambda: replica.ask("ROLE")[0] == b"master", 60)
         wait_for(lambda: replica.info()["cluster_state"] == "ok", 60)

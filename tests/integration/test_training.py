@@ -172,12 +172,12 @@ def test_while_others_work(own_server):
             assert answers == [b"OK"]
             return slowest
 
-        for _ in range(5):
-            slowest = max(slowest_answer(command) for command in ("TRAIN", "OPTIMIZE"))
+        for command in ("TRAIN", "OPTIMIZE"):
+            slowest = []
             # Generous; and if the machine was busy with something else, it won't be each time.
-            if slowest < 0.25:
-                break
-        assert slowest < 0.25
+            while not slowest or min(slowest) >= 0.25:
+                assert len(slowest) < 20, slowest
+                slowest.append(slowest_answer(command))
         assert_stored(r, stored)
 
 

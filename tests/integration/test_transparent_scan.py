@@ -8,6 +8,9 @@ import pytest
 from helpers import reply, wait_for
 
 
+SOON_MS = 200  # longer than the machine stands still within a command, which would find that it has passed
+
+
 @pytest.fixture
 def server(own_server):
     return own_server({"ckv.prefixes": "*"})
@@ -99,8 +102,8 @@ def test_what_has_expired_goes_when_a_scan_meets_it(server):
     with server.client() as r:
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
         for i in range(3000):
-            r.execute_command("SET", f"{'key' if i % 3 else 'other'}:{i}", "value", *(("PX", 1) if i % 2 else ()))
-        time.sleep(0.01)
+            r.execute_command("SET", f"{'key' if i % 3 else 'other'}:{i}", "value", *(("PX", SOON_MS) if i % 2 else ()))
+        time.sleep(SOON_MS / 1000 + 0.01)
         assert r.dbsize() == 3000
         found, _ = scan(r, pattern="key:*")
         assert len(found) == 1000
@@ -116,12 +119,12 @@ def test_a_replica_is_told_of_it(server, own_server):
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
         wait_for(lambda: other.info("replication")["master_link_status"] == "up")
         for i in range(100):
-            r.set(f"key:{i}", "value", px=1)
+            r.set(f"key:{i}", "value", px=SOON_MS)
             r.lpush(f"list:{i}", "value")
-            r.pexpire(f"list:{i}", 1)
+            r.pexpire(f"list:{i}", SOON_MS)
         r.set("stays", "value")
         wait_for(lambda: other.dbsize() == 201)
-        time.sleep(0.01)  # the last list's millisecond
+        time.sleep(SOON_MS / 1000 + 0.01)
         assert scan(other)[0] == [b"stays"] and other.dbsize() == 201
         for words in (["SCAN", 0, "COUNT", 1000], ["EVAL", "return redis.call('SCAN', 0, 'COUNT', 1000)", 0]):
             assert r.execute_command(*words) == [b"0", [b"stays"]]
