@@ -4,10 +4,11 @@
  *
  * Each of the two limits (keyspace/maxmemory.h) is kept at two places:
  *
- *      limit - 1% of what may go   between commands, in slices: where memory stays while all is
- * well limit - 0.05% of the limit  before each command, at once: the server looks next, and finds
- *                                  enough. Of ckv.maxmemory, nobody's else: as much as was written,
- *                                  and a little more
+ *      limit - 1% of what may go    between commands, in slices: where memory stays while all is
+ *                                   well
+ *      limit - 0.05% of the limit   before each command, at once: the server looks next, and finds
+ *                                   enough. Of ckv.maxmemory, nobody's else: as much as was
+ *                                   written, and a little more
  *
  * and 1 KB less in both places. The first takes a slice, the second 4 ms at most: where more has to
  * go, since a limit was lowered or something else took memory, the server's setting stands above
