@@ -72,3 +72,5 @@ def test_step_by_step(own_server):
                 wait_for(lambda: link_is_up(r) or r.execute_command("INFO", "replication")["role"] == "master", what="the link")
             assert all(b"ckv" not in module for module in r.execute_command("MODULE", "LIST"))
             assert_same(before | own, state(r))
+            # A replica writes its AOF anew after a full sync, and does not end before that is done.
+            wait_for(lambda r=r: not r.info("persistence")["aof_rewrite_in_progress"], what="the AOF")
