@@ -73,4 +73,5 @@ def test_step_by_step(own_server):
             assert all(b"ckv" not in module for module in r.execute_command("MODULE", "LIST"))
             assert_same(before | own, state(r))
             # A replica writes its AOF anew after a full sync, and does not end before that is done.
-            wait_for(lambda r=r: not r.info("persistence")["aof_rewrite_in_progress"], what="the AOF")
+            busy = "aof_rewrite_in_progress", "aof_rewrite_scheduled"
+            wait_for(lambda r=r: not any(r.info("persistence")[word] for word in busy), what="the AOF")
