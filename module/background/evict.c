@@ -28,16 +28,18 @@
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
-/* Bytes that each command frees while ckv.maxmemory is exceeded, and twice what was written since
- * the last one: the timer does the rest. */
-#define OWN_AT_ONCE 4096
+/* Bytes that each command owes while more is used than is wanted, besides twice what was written
+ * since the last one: the timer does the rest. */
+#define OWED_AT_LEAST 4096
 /* What the Redis key of a map takes, about. */
 #define KEY_BYTES 100
 /* Maps that are passed over before the time is looked at. */
 #define PASSED_AT_ONCE 500
 /* How long a command makes room, or looks for what may go: what is missing then is left to the
- * timer, and the server's setting stands above it until it is there. */
+ * timer, and the server's setting stands above it until it is there. For what it only owes a
+ * command has less time. */
 #define COMMAND_US 4000
+#define OWED_US    500
 
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
@@ -57,7 +59,7 @@ static struct {
     uint64_t exhausted_written;             /* what had been written by then */
     uint64_t freed_records, freed_others;   /* bytes, lately */
     balance weights;
-    double owed;              /* bytes that the next command is to free for ckv.maxmemory */
+    double owed;              /* bytes that the next command is to free at most, if none must */
     uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
     bool guarded;    /* a timer comes before the server's */
@@ -249,19 +251,28 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     return full;
 }
 
-/* Bytes that the next command needs. To the server its limit is one at once; ours may be exceeded
- * for a moment, and was by more than a command can make up for if it has just been lowered. */
+/* Bytes that the server would miss when it looks next: to it, its limit as it is now is one at
+ * once. */
+static double missed_by_server(void) {
+    return maxmemory_server_excess(FREE_AT_ONCE, kept_for_others());
+}
+
+/* Bytes that the next command needs, or owes. Limits as they are wanted may be exceeded by more
+ * than a command can make up for; but if commands left all of that to the timer, what they write
+ * would be ahead of it wherever the processor is slow or others take it. */
 static double needed_at_once(void) {
-    double server = maxmemory_server_excess(FREE_AT_ONCE, kept_for_others());
-    double own = maxmemory_own_excess(FREE_AT_ONCE, kept_for_others());
-    double bytes = fmax(server, fmin(own, evict.owed));
-    return bytes < AT_ONCE ? bytes : AT_ONCE;
+    double owed = fmin(maxmemory_excess(FREE_AT_ONCE, kept_for_others()), evict.owed);
+    return fmin(fmax(missed_by_server(), owed), AT_ONCE);
+}
+
+static uint64_t time_for_it_us(void) {
+    return missed_by_server() > 0 ? COMMAND_US : OWED_US;
 }
 
 uint64_t evict_now(RedisModuleCtx *ctx) {
     if (!may_evict(ctx)) return 0;
     uint64_t before = evict.freed_records + evict.freed_others;
-    uint64_t deadline_us = clock_monotonic_us() + COMMAND_US;
+    uint64_t deadline_us = clock_monotonic_us() + time_for_it_us();
     uint64_t evicted = make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
     evict.owed -= (double)(evict.freed_records + evict.freed_others - before);
     return evicted;
@@ -304,17 +315,19 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     (void)command;
     maxmemory_decide();
     if (!maxmemory_now()->evicts) return;
-    evict.owed = OWN_AT_ONCE + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
+    evict.owed = OWED_AT_LEAST + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
     evict.written_by_then = maxmemory_written();
     uint64_t began_us = 0;
     while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
         if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
         if (began_us == 0) began_us = clock_thread_us();
-        bool late = clock_thread_us() - began_us > COMMAND_US;
+        bool late = clock_thread_us() - began_us > time_for_it_us();
         /* Room is also made by encoding what is young. */
         bool vain = late || (!evict_some() && needed_at_once() > 0);
-        if (vain && may_evict(ckv.ctx)) return hold(ckv.ctx);
+        if (!vain || !may_evict(ckv.ctx)) continue;
+        if (missed_by_server() > 0) hold(ckv.ctx);
+        return;
     }
 }
 

@@ -7,13 +7,14 @@
  *      limit - 1% of what may go    between commands, in slices: where memory stays while all is
  *                                   well
  *      limit - 0.05% of the limit   before each command, at once: the server looks next, and finds
- *                                   enough. Of ckv.maxmemory, nobody's else: as much as was
+ *                                   enough. Of ckv.maxmemory, nobody's else: twice as much as was
  *                                   written, and a little more
  *
  * and 1 KB less in both places. The first takes a slice, the second 4 ms at most: where more has to
- * go, since a limit was lowered or something else took memory, the server's setting stands above
- * what is used until the slices have made the room, lest the server evict maps. Whenever that is
- * set the server looks a third time, from a timer: we do so just before.
+ * go, since a limit was lowered, something else took memory, or what may go is hard to find, the
+ * server's setting stands above what is used until the slices have made the room, lest the server
+ * evict maps; and commands do for it as they do for ckv.maxmemory. Whenever the setting is set the
+ * server looks a third time, from a timer: we do so just before.
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the
