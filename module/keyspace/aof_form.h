@@ -10,10 +10,17 @@
  *      CPLAIN 1 DEL key key                  every argument is a key
  *      CPLAIN 2 MSET key value key value     every second one
  *
- * When it is loaded, behind a file with records and under prefixes that are known, it is served
- * again, so that a server does not need more memory to start than it had. Anywhere else the records
- * among its keys move out and the server's own command runs: behind a file without records plain
- * commands may follow.
+ * When it is loaded behind a file with records, it is served again, so that a server does not need
+ * more memory to start than it had. Behind one without, the records among its keys move out and the
+ * server's own command runs: plain commands may follow.
+ *
+ * Where a string comes to be while the file is loaded must not depend on the setting by then: plain
+ * commands that follow were told by a server that had loaded it under another one, perhaps. So the
+ * AOF is told of the prefixes as well, before the first command under them:
+ *
+ *      CPREFIXES "user: session:"            serving and leaving; as in an RDB file
+ *
+ * and while it is loaded all of them serve.
  */
 #ifndef CKV_AOF_FORM_H
 #define CKV_AOF_FORM_H

@@ -21,6 +21,8 @@ static bool first_byte[256]; /* of some prefix; what decides for most keys that 
 static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
 static uint64_t changes[PREFIX_SERVING + 1];
+static uint64_t version;
+static bool loading;
 static void (*told)(void);
 static uint64_t cursor_us; /* when one was given; 0: never */
 
@@ -99,11 +101,16 @@ static void changed(void) {
     }
     write_text(PREFIX_SERVING);
     write_text(PREFIX_LEAVING);
+    version++;
     if (told) told();
 }
 
 uint64_t prefixes_changes(prefix_state to) {
     return changes[to];
+}
+
+uint64_t prefixes_version(void) {
+    return version;
 }
 
 void prefixes_listen(void (*listener)(void)) {
@@ -144,11 +151,21 @@ bool prefixes_set(const char *text, size_t len, const char **error) {
     return true;
 }
 
-void prefixes_add_leaving(const char *text, size_t len) {
+void prefixes_add_of_file(const char *text, size_t len) {
+    size_t before = count;
     word w;
     for (const char *at = text; count < PREFIXES_MAX && next_word(&at, text + len, &w);)
         add(w, PREFIX_LEAVING);
+    if (count == before) return;
     changed();
+    ckv_log("warning",
+            "the file has strings under prefixes that are not in ckv.prefixes: they are served, "
+            "but none are added: %s",
+            prefixes_text(PREFIX_LEAVING));
+}
+
+void prefixes_loading(bool began) {
+    loading = began;
 }
 
 void prefixes_note_cursor(void) {
@@ -189,7 +206,8 @@ prefix_state prefixes_match(const char *key, size_t len) {
     for (size_t i = 0; i < count && best != PREFIX_SERVING; i++)
         if (all[i].state > best && all[i].len <= len && !memcmp(all[i].text, key, all[i].len))
             best = all[i].state;
-    return best != PREFIX_NONE && is_own(key, len) ? PREFIX_NONE : best;
+    if (best == PREFIX_NONE || is_own(key, len)) return PREFIX_NONE;
+    return loading ? PREFIX_SERVING : best;
 }
 
 bool prefixes_begins(const char *prefix, const char *key, size_t len) {

@@ -20,13 +20,20 @@ typedef enum prefix_state { PREFIX_NONE, PREFIX_LEAVING, PREFIX_SERVING } prefix
  * nothing changed: *error says why. */
 bool prefixes_set(const char *text, size_t len, const char **error);
 
-/* Adds prefixes of a file, as prefixes_text() gave them: those that are not serving are leaving. */
-void prefixes_add_leaving(const char *text, size_t len);
+/* Adds prefixes of a file, as prefixes_all() gave them: those that are not serving are leaving, and
+ * the log says so. */
+void prefixes_add_of_file(const char *text, size_t len);
+
+/* A file begins to be loaded, or is loaded. Meanwhile those that are leaving serve as well: what
+ * follows in an AOF relies on where a string has come to be, whatever the setting is by now. */
+void prefixes_loading(bool began);
 
 /* Those of a state between blanks; lives until they change. */
 const char *prefixes_text(prefix_state state);
 /* Those of both, for a file; the caller frees it. */
 char *prefixes_all(void);
+/* Is another one whenever that may be another text. */
+uint64_t prefixes_version(void);
 
 /* How often a prefix has come to be in a state: whoever moves strings sees that there is work. */
 uint64_t prefixes_changes(prefix_state to);

@@ -22,6 +22,17 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
     return true;
 }
 
+/* Before the first command that is served under them. The AOF begins with those that there were,
+ * but it may have failed to begin anew. */
+static void tell_prefixes(RedisModuleCtx *ctx) {
+    static uint64_t told;
+    if (told == prefixes_version()) return;
+    told = prefixes_version();
+    char *all = prefixes_all();
+    RedisModule_Replicate(ctx, "CPREFIXES", "Rc", all);
+    RedisModule_Free(all);
+}
+
 /* Tells in the server's words or in ours: its name for a command is ours without the C. Every
  * step-th argument is a key. */
 static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
@@ -32,9 +43,11 @@ static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
     } else if (!aof_form_own(ctx)) {
         RedisModule_Replicate(ctx, command + 1, "v", args, count);
     } else if (feed_replicas()) {
+        tell_prefixes(ctx);
         RedisModule_Replicate(ctx, command + 1, "Av", args, count);
         RedisModule_Replicate(ctx, "CPLAIN", "Rlcv", (long long)step, command + 1, args, count);
     } else {
+        tell_prefixes(ctx);
         /* For nobody, and yet to replicas as well: WAITAOF waits for the offset of their stream. */
         RedisModule_Replicate(ctx, "CPLAIN", "lcv", (long long)step, command + 1, args, count);
     }

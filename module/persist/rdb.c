@@ -115,15 +115,8 @@ static bool load_prefixes(RedisModuleIO *io) {
     size_t len;
     char *text = RedisModule_LoadStringBuffer(io, &len);
     if (!text) return false;
-    prefixes_add_leaving(text, len);
+    prefixes_add_of_file(text, len);
     RedisModule_Free(text);
-    const char *leaving = prefixes_text(PREFIX_LEAVING);
-    if (*leaving)
-        ckv_log(
-            "warning",
-            "the file has strings under prefixes that are not in ckv.prefixes: they are served, "
-            "but none are added: %s",
-            leaving);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "core/map/map_defrag.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
+#include "keyspace/prefixes.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
 #include "persist/beside.h"
@@ -122,9 +123,11 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     (void)ctx, (void)e, (void)data;
     if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
         aof_form_loading();
+        prefixes_loading(true);
         rdb_loading_began();
         return;
     }
+    prefixes_loading(false);
     rdb_loading_ended();
     if (maps_any()) aof_form_has_records();
     mover_begin_anew();

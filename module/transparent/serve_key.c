@@ -109,3 +109,13 @@ int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return native_reply(ctx, native_call(ctx, NATIVE_KEEPS_SILENT, again ? ours : command, argv + 3,
                                          (size_t)argc - 3));
 }
+
+int serve_prefixes(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    size_t len;
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (!role_loads(ctx))
+        return RedisModule_ReplyWithError(ctx, "ERR CPREFIXES is for append-only files");
+    const char *text = RedisModule_StringPtrLen(argv[1], &len);
+    prefixes_add_of_file(text, len);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}

@@ -21,8 +21,8 @@ command serve_move_out_unasked;
  * replicas and the AOF. */
 command serve_move_in;
 
-/* CPLAIN step command argument ...: each step-th argument is a key, whose record is moved out; then
- * the server's own command runs. For an AOF alone. */
-command serve_plain;
+/* CPLAIN step command argument ...: each step-th argument is a key of a command that was served.
+ * CPREFIXES prefixes: those under which commands were served. See keyspace/aof_form.h. */
+command serve_plain, serve_prefixes;
 
 #endif

@@ -343,7 +343,7 @@ static int CreateCommand(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFu
     (void)ctx, (void)flags, (void)first, (void)last, (void)step;
     /* Those that stand for the server's own commands need the server. */
     if (strncmp(name, "ckv.", 4) && strncmp(name, "ckv+", 4) && strcmp(name, "cmoveout") &&
-        strcmp(name, "cmovein") && strcmp(name, "cplain"))
+        strcmp(name, "cmovein") && strcmp(name, "cplain") && strcmp(name, "cprefixes"))
         shim_commands[shim_command_count++] = (shim_command){name, function};
     return REDISMODULE_OK;
 }

@@ -51,13 +51,14 @@ def refused(answer):
 def test_every_command_is_listed_here(r):
     listed = r.execute_command("COMMAND", "LIST", "FILTERBY", "MODULE", "ckv")
     sent = [c for c in listed if not c.startswith((b"ckv.", b"ckv+"))]
-    assert {c.decode().upper() for c in sent} - {"CPLAIN"} == KEYED.keys() | UNKEYED.keys() == ours(r)
+    assert {c.decode().upper() for c in sent} - {"CPLAIN", "CPREFIXES"} == KEYED.keys() | UNKEYED.keys() == ours(r)
 
 
 def test_what_is_for_a_file_is_nobodys(r, user):
     r.execute_command("CSET", "secret", "7")
     answer = reply(user("+@all", "~user:*"), "CPLAIN", 1, "SET", "secret", "8")
     assert is_error(answer, "CPLAIN is for append-only files")
+    assert is_error(reply(r, "CPREFIXES", "secret"), "CPREFIXES is for append-only files")
     assert r.execute_command("CGET", "secret") == b"7"
 
 
@@ -131,7 +132,7 @@ def test_categories(r, user):
     u = user("~*", "+@read", "-@dangerous")
     assert not refused(reply(u, "CGET", "k")) and refused(reply(u, "CSET", "k", "v")) and refused(reply(u, "CKEYS", "*"))
     if b"ckv" in r.execute_command("ACL", "CAT"):
-        assert of("ckv") - {"CPLAIN"} == ours(r)
+        assert of("ckv") - {"CPLAIN", "CPREFIXES"} == ours(r)
         u = user("~*", "+@ckv")
         assert reply(u, "CSET", "k", "v") == b"OK" and refused(reply(u, "GET", "k"))
 

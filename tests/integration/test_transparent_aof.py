@@ -182,6 +182,36 @@ def test_a_preamble_loads_after_prefixes_were_dropped(own_server):
             assert 9_000 < r.execute_command("TTL", "a:1") <= 10_000
 
 
+@pytest.mark.parametrize("known", ["of the file", "since the file"])
+def test_what_a_file_loads_is_the_same_under_any_setting(own_server, known):
+    """A command that was served makes a record of what had been none, when the file is loaded, or a string of the server's
+    own, whatever the setting is by then: what follows in the file relies on it."""
+    of_file = "c: n:" if known == "of the file" else "c:"
+    server = own_server({**ALWAYS, "aof-use-rdb-preamble": "yes", "ckv.prefixes": f'"{of_file}"', "ckv.move-cpu": 1})
+    with server.client() as r:
+        r.execute_command("SET", "c:0", "in the file")
+        r.execute_command("BGREWRITEAOF")
+        settle(r)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "c: n:")
+        for key in ("n:1", "n:2", "n:3"):
+            r.execute_command("SET", key, "1")
+    added = ""
+    for prefixes in ("c:", "c: n:", "", "z:", "n:", "", "*", "c:"):
+        server.kill()
+        server.config["ckv.prefixes"] = f'"{prefixes}"'
+        server.start()
+        with server.client() as r:
+            assert r.execute_command("MGET", "n:1", "n:2") == [b"1" + added.encode()] * 2, prefixes
+            assert r.execute_command("GETBIT", "n:3", 100 + len(added)) == 0
+            assert r.execute_command("BITCOUNT", "n:3") == 3 + len(added), prefixes
+            r.execute_command("APPEND", "n:1", "+")
+            r.execute_command("MULTI")
+            r.execute_command("APPEND", "n:2", "+")
+            r.execute_command("EXEC")
+            r.execute_command("SETBIT", "n:3", 100 + len(added), 1)
+            added += "+"
+
+
 def test_the_file_of_a_replica_loads(own_server):
     primary = own_server({"ckv.prefixes": '"*"'})
     with primary.client() as p:
