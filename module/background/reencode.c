@@ -8,7 +8,7 @@
 #include "server/waiting.h"
 
 /* Bytes in one go, which take less than half a millisecond; a longer value is a go of its own. */
-#define GO_BYTES (32u << 10)
+#define GO_BYTES (4u << 10)
 
 static struct {
     bool running;

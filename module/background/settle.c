@@ -175,11 +175,11 @@ static void swap_in(const young_batch *b, const young_item *item) {
     if (m) map_settle(m, b, item, expiry_ticks(clock_now_ms()));
 }
 
-static job *new_job(size_t bytes, young_choice which, uint64_t deadline_us) {
+static job *new_job(size_t bytes, codec_pace pace, young_choice which, uint64_t deadline_us) {
     job *j = malloc(sizeof *j);
     if (!j) return NULL;
     j->swapped = 0;
-    young_batch_begin(&j->batch, &mem_libc, &ckv.shared, bytes);
+    young_batch_begin(&j->batch, &mem_libc, &ckv.shared, bytes, pace);
     fill(&j->batch, which, deadline_us);
     under_way++;
     copies += sizeof *j + j->batch.cap;
@@ -207,12 +207,14 @@ static bool collect(uint64_t deadline_us) {
     return true;
 }
 
-/* Gives the threads what there is to do. */
+/* Gives the threads what there is to do: in the cheapest way, as long as they can follow. */
 static void distribute(young_choice which, uint64_t deadline_us) {
+    codec_pace pace = is_full() ? CODEC_FAST : CODEC_CHEAPEST;
     size_t most = COPIES(ckv.shared.young.limit);
+    size_t bytes = most < YOUNG_BATCH_BYTES ? most : YOUNG_BATCH_BYTES;
     while (under_way < ckv.config.encode_threads * JOBS_PER_THREAD && copies < most &&
            clock_monotonic_us() + FILL_US < deadline_us) {
-        job *j = new_job(most < YOUNG_BATCH_BYTES ? most : YOUNG_BATCH_BYTES, which, deadline_us);
+        job *j = new_job(bytes, pace, which, deadline_us);
         if (!j) return;
         if (j->batch.count == 0) {
             end_job(j);
@@ -240,7 +242,7 @@ static job *job_for_here(size_t bytes) {
     if (mine) leave(&desk.waiting);
     pthread_mutex_unlock(&desk.lock);
     if (j || !ckv.shared.young.ring) return mine ? j : NULL;
-    j = new_job(bytes, (young_choice){UINT64_MAX, true}, UINT64_MAX);
+    j = new_job(bytes, CODEC_FAST, (young_choice){UINT64_MAX, true}, UINT64_MAX);
     if (!j || alone || is_short(j)) return j;
     hand_over(j);
     return NULL;
@@ -256,6 +258,7 @@ static void encode_here(size_t bytes) {
     if (ready && !begun_here) begun_here = job_for_here(bytes);
     if (!begun_here) return;
     job *j = begun_here;
+    j->batch.effort.pace = CODEC_FAST;
     for (size_t done = 0; done < bytes && j->swapped < j->batch.count; j->swapped++) {
         young_batch_encode(&j->batch, j->swapped, &work);
         swap_in(&j->batch, &j->batch.items[j->swapped]);

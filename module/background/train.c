@@ -6,6 +6,7 @@
 #include "core/base/pace.h"
 #include "core/base/stem.h"
 #include "background/evict.h"
+#include "background/trial.h"
 #include "server/waiting.h"
 #include "server/clock.h"
 
@@ -24,12 +25,14 @@
 #define CODEC_LIMIT_SHARE(n) ((n) / 8)
 /* A codec is given up that takes more than it may by so many times. */
 #define OUTSIZED 2
-/* Of a core, for the thread that learns while no client waits for it, and something is known
- * already: see core/pace.h. */
+/* Of a core, for the thread that learns while no client waits, and something is known already: see
+ * core/base/pace.h. */
 #define TRAINING_PERCENT 33
 /* Data that has grown by a quarter is worth a training when nothing is written for a while. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
 #define QUIET_US         3000000
+/* What new dictionaries must save of what is stored. Per cent. */
+#define WORTH_IT 1
 
 /* Samples, each behind its length, in chunks: one block that grows would be copied, and that takes
  * the main thread tens of milliseconds. */
@@ -58,11 +61,14 @@ static struct {
     uint64_t data_bytes; /* raw, when the sampling began */
     size_t max_bytes;
     int level;
-    waiting clients; /* of the training that runs */
-    waiting later;   /* who came during it: of the next one, which will know what is stored now */
+    bool trial;       /* the current codec may stay: some records are kept to compare */
+    codec *candidate; /* what was learned, while it is on trial */
+    waiting clients;  /* of the training that runs */
+    waiting later;    /* who came during it: of the next one, which will know what is stored now */
 } job;
 
 static atomic_bool learning;
+static atomic_uint percent;      /* of a core, for the thread */
 static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
 static atomic_bool finished;     /* the thread is done, with or without a codec */
 
@@ -131,7 +137,7 @@ static void collect_key(const uint8_t *key, size_t len) {
     bool again = stem_len == job.last_stem_len && stem_len <= sizeof job.last_stem &&
                  !memcmp(key, job.last_stem, stem_len);
     if (again) return;
-    collect(&job.keys, key, stem_len);
+    if (!job.trial || !trial_keeps(TRIAL_KEY, key, stem_len)) collect(&job.keys, key, stem_len);
     job.last_stem_len = stem_len;
     if (stem_len <= sizeof job.last_stem) memcpy(job.last_stem, key, stem_len);
 }
@@ -159,7 +165,8 @@ static void sample_value(map *m, const map_pos *pos) {
     const uint8_t *value = map_value(m, pos, &len);
     collection *kind = &job.values[len >= CODEC_LONG];
     if (!value || kind->used >= CODEC_SAMPLE_VALUES) return;
-    collect(kind, value, len < CODEC_SAMPLE_VALUE ? len : CODEC_SAMPLE_VALUE);
+    if (len > CODEC_SAMPLE_VALUE) len = CODEC_SAMPLE_VALUE;
+    if (!job.trial || !trial_keeps(TRIAL_VALUE, value, len)) collect(kind, value, len);
 }
 
 /* Stops in the midst of a bucket if there is no time for more. */
@@ -182,6 +189,11 @@ static void sample_bucket(keyed_map *s, uint32_t bucket) {
     }
 }
 
+static uint64_t raw_bytes(void) {
+    map_totals all = maps_totals().totals;
+    return all.key_bytes + all.value_bytes;
+}
+
 /* Bytes that a codec for so much raw data may take. */
 static size_t allowance(uint64_t raw) {
     uint64_t limit = (uint64_t)ckv.config.maxmemory, bytes = CODEC_SHARE(raw);
@@ -201,10 +213,17 @@ static bool outsized(uint64_t raw) {
            (limit > 0 && c->bytes > OUTSIZED * by_limit);
 }
 
+/* Whether the current codec may stay: no client has asked for another, and it takes no more than it
+ * may. */
+static bool may_stay(void) {
+    return job.clients.count == 0 && !outsized(raw_bytes());
+}
+
 static void start_sampling(void) {
     map_group sum = maps_totals();
-    uint64_t raw = sum.totals.value_bytes + sum.totals.key_bytes;
+    uint64_t raw = raw_bytes();
     job.sampling = true;
+    job.trial = may_stay();
     job.seen_before = 0;
     job.data_bytes = raw;
     /* So many buckets that there is enough of the short values even where long ones fill the
@@ -262,8 +281,9 @@ static codec *learn(void) {
     return moved_to_server(c);
 }
 
-static void *run(void *percent) {
-    pace_set((unsigned)(uintptr_t)percent);
+static void *run(void *unused) {
+    (void)unused;
+    pace_follow(&percent);
     atomic_store(&learned, learn());
     forget_samples();
     malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
@@ -280,9 +300,10 @@ static void start_learning(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
     atomic_store(&learning, true);
-    bool urgent = job.clients.count > 0 || codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
-    uintptr_t percent = urgent ? 100 : TRAINING_PERCENT;
-    if (pthread_create(&thread, &attributes, run, (void *)percent) != 0) {
+    bool urgent = job.clients.count > 0 || job.later.count > 0 ||
+                  codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
+    atomic_store(&percent, urgent ? 100 : TRAINING_PERCENT);
+    if (pthread_create(&thread, &attributes, run, NULL) != 0) {
         ckv_log("warning", "can't start a thread to train on");
         forget_samples();
         atomic_store(&finished, true);
@@ -290,28 +311,52 @@ static void start_learning(void) {
     pthread_attr_destroy(&attributes);
 }
 
+/* The training is over. */
+static void finish(const char *error) {
+    atomic_store(&learning, false);
+    job.candidate = NULL;
+    trial_clear();
+    waiting_answer(&job.clients, error);
+}
+
 /* Takes what was learned into use. True if there is a new codec. */
-static bool install(void) {
-    codec *c = atomic_exchange(&learned, NULL);
+static bool install(codec *c) {
     uint32_t id = CODECS_MAX;
     if (c) {
         codec_set_origin(c, job.data_bytes, clock_now_ms());
         id = codecs_add(&ckv.shared.codecs, c);
         if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
-    atomic_store(&learning, false);
-    evict_reserve(0);
     if (id == CODECS_MAX) {
         ckv_log("warning", "a training failed: out of memory, or no data left to learn from");
-        waiting_answer(&job.clients, "ERR the training failed");
+        finish("ERR the training failed");
         return false;
     }
     codecs_use(&ckv.shared.codecs, (uint8_t)id);
     ckv.stats.trainings++;
     ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
             (double)c->data_bytes / 1e6, c->bytes / 1024);
-    waiting_answer(&job.clients, NULL);
+    finish(NULL);
     return true;
+}
+
+/* Takes into use what was learned, if that is worth it. True if there is a new codec. */
+static bool conclude(uint64_t deadline_us) {
+    if (!job.candidate) {
+        job.candidate = atomic_exchange(&learned, NULL);
+        evict_reserve(0);
+    }
+    codec *c = job.candidate;
+    if (!c || !job.trial || !may_stay()) return install(c);
+    if (!trial_step(c, deadline_us)) return false;
+    double saved = trial_saved(c);
+    if (saved >= WORTH_IT) return install(c);
+    codecs_confirm(&ckv.shared.codecs, job.data_bytes);
+    ckv_log("notice", "trained on %.1f MB of data: new dictionaries would save %.1f%%, not taken",
+            (double)job.data_bytes / 1e6, saved);
+    codec_free(&ckv.mem, c);
+    finish(NULL);
+    return false;
 }
 
 /* ---- when ------------------------------------------------------------------------------------ */
@@ -324,11 +369,6 @@ static bool quiet(void) {
         last_write.at_us = now_us;
     }
     return now_us - last_write.at_us >= QUIET_US;
-}
-
-static uint64_t raw_bytes(void) {
-    map_totals all = maps_totals().totals;
-    return all.key_bytes + all.value_bytes;
 }
 
 /* So little is left that it takes less room without a codec. */
@@ -344,14 +384,16 @@ static bool due(void) {
     bool at_rest = quiet();
     if (outsized(raw)) return true;
     if (raw < (uint64_t)ckv.config.train_after) return false;
-    if (codecs_current_id(&ckv.shared.codecs) == CODEC_RAW) return true;
-    const codec *current = codecs_current(&ckv.shared.codecs);
-    return raw >= GROWN * current->data_bytes || codecs_drifted(&ckv.shared.codecs) ||
-           (at_rest && raw >= GROWN_QUIETLY(current->data_bytes));
+    const codecs *all = &ckv.shared.codecs;
+    uint64_t known = codecs_data_bytes(all);
+    /* Where nothing was worth learning, what is written in the place of other data may be. */
+    uint64_t seen = codecs_current_id(all) == CODEC_RAW ? known + codecs_written_bytes(all) : raw;
+    return seen >= GROWN * known || codecs_drifted(all) ||
+           (at_rest && seen >= GROWN_QUIETLY(known));
 }
 
 bool train_step(uint64_t deadline_us) {
-    if (atomic_load(&learning)) return atomic_load(&finished) && install();
+    if (atomic_load(&learning)) return atomic_load(&finished) && conclude(deadline_us);
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;
         if (!job.later.count && !due()) return false;
@@ -376,5 +418,7 @@ bool train_step(uint64_t deadline_us) {
 int train_now(RedisModuleCtx *ctx) {
     if (maps_totals().totals.records == 0)
         return RedisModule_ReplyWithError(ctx, "ERR there are no records to train on");
-    return waiting_add(ctx, &job.later);
+    waiting_add(ctx, &job.later);
+    if (job.later.count > 0) atomic_store(&percent, 100);
+    return REDISMODULE_OK;
 }

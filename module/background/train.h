@@ -1,15 +1,16 @@
 /*
  * train.h: learning a codec from what is stored.
  *
- *      idle -> sampling -> learning -> idle
- *              main thread, another
- *              in slices    thread
+ *      idle -> sampling -> learning -> trial -> idle
+ *              main thread, another    main thread,
+ *              in slices    thread     in slices
  *
  * Nothing is learned from the first megabyte of data (ckv.train-after); then again whenever the
  * data has grown fourfold, or by a quarter and nothing is written for a while, and when what is
- * written compresses more than 10% worse than the codec promised when it was learned. A codec that
- * takes much more than its share of the data, of which most has been deleted, or of ckv.maxmemory,
- * which has been lowered, is replaced by a smaller one, or by none.
+ * written compresses more than 10% worse than the codec promised when it was learned. What comes of
+ * it is taken if it is worth encoding everything again, see trial.h, or if a client has asked for
+ * it. A codec that takes much more than its share of the data, of which most has been deleted, or
+ * of ckv.maxmemory, which has been lowered, is replaced by a smaller one, or by none.
  */
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H

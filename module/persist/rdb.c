@@ -35,13 +35,21 @@ static uint32_t file_layout; /* see places.h */
 
 /* ---- auxiliary data -------------------------------------------------------------------------- */
 
+/* The oldest format that can say what is to be saved. */
+static uint64_t format_needed(void) {
+    const codecs *all = &ckv.shared.codecs;
+    for (uint32_t i = 1; i < CODECS_MAX; i++)
+        if (codecs_in_use(all, (uint8_t)i) && codec_has_copies(codecs_get(all, (uint8_t)i)))
+            return RDB_FORMAT_COPIES;
+    return prefixes_any() ? RDB_FORMAT_PREFIXES : RDB_FORMAT_FIRST;
+}
+
 static void save_codecs(RedisModuleIO *io) {
     const codecs *all = &ckv.shared.codecs;
     uint8_t used[CODECS_MAX];
     uint32_t count = 0;
     for (uint32_t i = 1; i < CODECS_MAX; i++)
         if (codecs_in_use(all, (uint8_t)i)) used[count++] = (uint8_t)i;
-    RedisModule_SaveUnsigned(io, prefixes_any() ? RDB_FORMAT_PREFIXES : RDB_FORMAT_FIRST);
     RedisModule_SaveUnsigned(io, places_layout());
     RedisModule_SaveUnsigned(io, codecs_current_id(all));
     RedisModule_SaveUnsigned(io, count);
@@ -72,8 +80,10 @@ static void save_shapes(RedisModuleIO *io) {
 void rdb_save_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
     if (saving_file) {
+        uint64_t format = format_needed();
+        RedisModule_SaveUnsigned(io, format);
         save_codecs(io);
-        if (prefixes_any()) {
+        if (format >= RDB_FORMAT_PREFIXES) {
             save_prefixes(io);
             save_shapes(io);
         }

@@ -211,7 +211,8 @@ static map *save_and_load(map *m) {
 static void encode(map *m, uint16_t argument) {
     switch (state) {
     case NO_BATCH:
-        young_batch_begin(&batch, all.mem, &all, argument);
+        young_batch_begin(&batch, all.mem, &all, argument,
+                          argument % 2 ? CODEC_CHEAPEST : CODEC_FAST);
         young_batch_fill(&batch, &all, (young_choice){UINT64_MAX, argument % 2},
                          expiry_ticks(now_ms), 1);
         state = TAKEN;

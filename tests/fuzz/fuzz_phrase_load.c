@@ -8,24 +8,35 @@
  */
 #include "core/phrase/phrase.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void *scratch;
 static uint8_t *valid;
 static size_t valid_len;
 
 static void make_valid(void) {
-    static char text[400][32];
+    static char text[400][64];
     phrase_sample samples[400];
+    uint64_t state = 1;
     for (unsigned i = 0; i < 400; i++) {
-        for (unsigned j = 0; j < 32; j++) text[i][j] = "abcab xyz."[(i * 7 + j * j) % 10];
-        samples[i] = (phrase_sample){text[i], 32};
+        char name[12];
+        for (unsigned j = 0; j < sizeof name; j++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            name[j] = (char)('a' + (state >> 33) % 26);
+        }
+        int len = snprintf(text[i], sizeof text[i], "name %.12s, url %.12s, home %.12s", name, name,
+                           name);
+        samples[i] = (phrase_sample){text[i], (uint32_t)len};
     }
-    phrase_dict *d = phrase_train(&mem_libc, samples, 400, 64 << 10);
+    phrase_dict *d = phrase_train(&mem_libc, samples, 400, 64 << 10, true);
+    if (!phrase_has_copies(d)) abort();
     valid_len = phrase_save(d, NULL, 0);
     valid = malloc(valid_len);
     phrase_save(d, valid, valid_len);
     phrase_free(d);
+    scratch = malloc(phrase_scratch_bytes());
 }
 
 static void use(const phrase_dict *d, const uint8_t *bytes, size_t n) {
@@ -35,6 +46,10 @@ static void use(const phrase_dict *d, const uint8_t *bytes, size_t n) {
     if (len > 300 && len != PHRASE_CORRUPT && got != PHRASE_NO_ROOM) abort();
     size_t plain = n < 100 ? n : 100;
     got = phrase_encode(d, bytes, plain, out, 300);
+    if (got == PHRASE_NO_ROOM || phrase_decode(d, out, got, back, sizeof back) != plain ||
+        memcmp(back, bytes, plain) != 0)
+        abort();
+    got = phrase_encode_cheapest(d, scratch, bytes, plain, out, 300);
     if (got == PHRASE_NO_ROOM || phrase_decode(d, out, got, back, sizeof back) != plain ||
         memcmp(back, bytes, plain) != 0)
         abort();

@@ -10,6 +10,8 @@ loads all folders.
     <folder>/manifest.json               what is in them: for each file the settings that it was written with, and
                                          of every record [key, length and hash of the value,
                                          expiry in ms since 1970 or null]
+
+damaged.rdb.gz was not made by this: a file that tests/integration/test_persistence.py had flipped a bit of.
 """
 
 import gzip
@@ -63,6 +65,13 @@ class Source:
         parts = (f'"field_{i}": {{"id": {self.below(100000)}, "text": "{self.words(2, 6)}"}}' for i in range(fields))
         return f'{{"type": "parcel", {", ".join(parts)}}}'.encode()
 
+    def profile(self):
+        """Says its name in every address, which no dictionary can know."""
+        name = "".join(chr(97 + self.below(26)) for _ in range(6 + self.below(10)))
+        address = f"https://example.org/people/{name}"
+        return (f'{{"name": "{name}", "home": "{address}", "friends": "{address}/friends", "photos": "{address}/photos", '
+                f'"about": "{self.words(2, 6)}"}}').encode()
+
     def letter(self):
         """Says the same number in every line, which zstd sees and a phrase dictionary cannot know."""
         number = "".join(f"{self.below(1 << 32):08x}" for _ in range(4))
@@ -85,6 +94,11 @@ def messages(seed, count, key=b"message:%d"):
 def documents(seed, count, fields):
     source = Source(seed)
     return {b"document:%d:%d" % (fields, i): source.document(fields) for i in range(count)}
+
+
+def profiles(seed, count):
+    source = Source(seed)
+    return {b"profile:%d" % (1000 + 3 * i): source.profile() for i in range(count)}
 
 
 def odd():
@@ -150,6 +164,14 @@ def two_codecs(r):
     pipe.execute_command("SAVE")
     pipe.info("ckv")
     assert pipe.execute()[2]["ckv_dictionaries"] == 2, "the first dictionary was gone before the file was saved"
+
+
+def copies(r):
+    """A dictionary with copies: half of the records are encoded the cheapest way, half the fast one."""
+    store(r, odd() | profiles(28, 2000))
+    train(r)
+    r.execute_command("CKV", "OPTIMIZE")
+    store(r, {b"later " + key: value for key, value in profiles(29, 200).items()}, Source(28).moment)
 
 
 def every_dictionary(r):
@@ -239,6 +261,7 @@ FILES = {
     "two_codecs.rdb": (two_codecs, {"ckv.maps": 16, "rdbcompression": "no", **LEARNING}),
     "every_dictionary.rdb": (every_dictionary, {"ckv.maps": 16, "rdbcompression": "no", "ckv.train-after": "1gb",
                                                 "ckv.compression-level": 1}),
+    "copies.rdb": (copies, {"ckv.maps": 16, "rdbcompression": "no", "ckv.train-after": "1gb"}),
     "large.rdb": (larges, {"ckv.maps": 4, **LEARNING}),
     "expiry.rdb": (expiry, {"ckv.maps": 8}),
     "uses.rdb": (uses, {"ckv.maps": 8, "maxmemory": "64mb", "maxmemory-policy": "allkeys-lru"}),

@@ -149,6 +149,11 @@ def texts(count, seed=1):
     return out
 
 
+def noise(size, seed=0):
+    """Bytes of which nothing can be learned, the same ones for the same arguments."""
+    return random.Random(size * 31 + seed).randbytes(size)
+
+
 def load(r, values, first=0, ttl=None, key=b"KEY:%d", batch=500):
     """CSETs `values` under KEY:<first>... in pipelines; returns {key: value}."""
     stored = {}

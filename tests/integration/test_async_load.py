@@ -54,7 +54,8 @@ def pair(request, own_server):
     """A primary, its replica in sync, and the commands to write and to read with."""
     command = request.param.split(",")[0]
     reading = command.replace("SET", "MGET")
-    config = {"ckv.maps": MAPS, "ckv.prefixes": "*" if command == "SET" else '""'}
+    # Nothing is learned: the file is to be longer than what the system keeps of it while the replica is slow.
+    config = {"ckv.maps": MAPS, "ckv.prefixes": "*" if command == "SET" else '""', "ckv.train-after": "1gb"}
     server = own_server({**config, "repl-diskless-sync": "yes", "rdbcompression": "no"})
     write(server, "old", command=command)
     if "other" in request.param:

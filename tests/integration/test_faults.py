@@ -11,15 +11,23 @@ import time
 import pytest
 import redis
 
-from helpers import assert_stored, info, is_error, late_by, load, now_ms, reply, texts, wait_for, wait_for_replica
+from helpers import (
+    assert_stored,
+    info,
+    is_error,
+    late_by,
+    load,
+    noise,
+    now_ms,
+    reply,
+    texts,
+    wait_for,
+    wait_for_replica,
+)
 from proxy import Proxy
 
 # Ignored signals stay ignored: a file at its limit is then an error of write(), as on a full disk.
 NO_SIGNAL_FOR_LARGE_FILES = ["sh", "-c", 'trap "" XFSZ; exec "$@"', "sh"]
-
-
-def noise(size, seed=0):
-    return random.Random(size * 31 + seed).randbytes(size)
 
 
 def fill(r, count=20_000):

@@ -22,7 +22,7 @@ def used_memory(server):
 
 
 def test_memory_usage_info_and_used_memory_agree(own_server):
-    count = 2 * RECORDS
+    count = RECORDS
     # No training but the one that is asked for: one under way would be in the figures.
     server = own_server({"ckv.maps": 64, "ckv.train-after": "1gb"})
     # Half of it shrinks, half can't: so much that working memory, zstd's above all, some 0.3 MB, does not matter.

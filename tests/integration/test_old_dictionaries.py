@@ -72,7 +72,7 @@ def test_dictionaries_go_with_the_last_map_that_needs_them(own_server, asynchron
         wait_for(lambda: info(r)["dictionaries"] == 1)
 
 
-def fill(r, count=150_000):
+def fill(r, count=80_000):
     """So much data that its dictionary is of several hundred KB."""
     stored = load(r, texts(count))
     learn(r)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from helpers import assert_stored, info, twin, wait_for
+from helpers import assert_stored, info, noise, twin, wait_for
 
 SIZES = sorted({0, 1, 2, 15, 16, 31, 32, 63, 64, 127, 128,
                 *range(190, 310, 7), 254, 255, 256, 257,
@@ -17,10 +17,6 @@ SIZES = sorted({0, 1, 2, 15, 16, 31, 32, 63, 64, 127, 128,
 def available_mb():
     with open("/proc/meminfo") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("MemAvailable")) // 1024
-
-
-def noise(size, seed=0):
-    return random.Random(size * 31 + seed).randbytes(size)
 
 
 def prose(size, seed=0):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from helpers import assert_stored, info, load, texts, wait_for
+from helpers import assert_stored, info, load, noise, texts, wait_for
 
 
 def json_rows(count):
@@ -65,6 +65,34 @@ def test_trained_on_other_data(own_server):
         assert info(r)["trainings"] == 2
         # Only the current dictionaries (one for keys, one for values at most) are left.
         assert info(r)["dictionaries"] <= 2
+
+
+def test_taken_only_if_worth_it(own_server):
+    """Data that grows and does not change keeps its dictionaries; another kind of data gets new ones."""
+    server = own_server({"ckv.train-after": "256kb", "ckv.dictionary-size": "64kb"})
+    with server.client() as r:
+        rows = json_rows(20_000)
+        stored = load(r, rows, key=b"json:%d")
+        r.execute_command("CKV", "TRAIN")
+        trained = info(r)["trainings"]
+        stored |= load(r, rows, key=b"json:%d", first=20_000)
+        wait_for(lambda: "not taken" in server.log(), timeout=100, what="a training for nothing")
+        assert info(r)["trainings"] == trained
+        stored |= load(r, texts(20_000))
+        wait_for(lambda: info(r)["trainings"] > trained, timeout=100, what="dictionaries for the new kind of data")
+        assert_stored(r, stored)
+
+
+def test_nothing_to_learn(own_server):
+    """Noise gets no dictionaries; what comes in its place later does."""
+    server = own_server({"ckv.train-after": "256kb"})
+    with server.client() as r:
+        load(r, [noise(400, seed) for seed in range(3000)], key=b"%d")
+        wait_for(lambda: "not taken" in server.log(), timeout=100, what="a training for nothing")
+        assert info(r)["dictionaries"] == 0
+        stored = load(r, texts(10_000), key=b"%d")
+        wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for the new kind of data")
+        assert_stored(r, stored)
 
 
 def test_many_trainings(own_server):

@@ -47,6 +47,11 @@ void codec_forget_zstd_dict(const mem *m, codec *c) {
     c->zstd_dict_len = 0;
 }
 
+bool codec_has_copies(const codec *c) {
+    return (c->values && phrase_has_copies(c->values)) ||
+           (c->long_values && phrase_has_copies(c->long_values));
+}
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 size_t codec_encode_key(const codec *c, const void *key, size_t n, void *dst, size_t cap) {

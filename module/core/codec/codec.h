@@ -34,6 +34,10 @@
 #define CODEC_PHRASE_MAX (64u << 10)
 #define CODEC_ZSTD_MAX   (1u << 20)
 
+/* Values longer than this are always encoded fast: nobody is to wait for more than a millisecond,
+ * and what re-encodes them has no shorter steps. Bytes. */
+#define CODEC_CHEAPEST_MAX (8u << 10)
+
 /* Short texts and long documents are mostly of different kinds: where both are stored, values of at
  * least this many bytes have a dictionary of their own. */
 #define CODEC_LONG 256
@@ -65,6 +69,9 @@ bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level);
 /* Frees that and the dictionary. */
 void codec_forget_zstd_dict(const mem *m, codec *c);
 
+/* Whether values are encoded in a way that programs cannot read that knew no copies. */
+bool codec_has_copies(const codec *c);
+
 /* Encodes a key into at most `cap` bytes. Equal keys give equal bytes. CODEC_NO_ROOM if longer. */
 size_t codec_encode_key(const codec *c, const void *key, size_t n, void *dst, size_t cap);
 /* Decodes a key into at most `cap` bytes; CODEC_NO_ROOM if it is longer or no encoding. */
@@ -77,9 +84,18 @@ typedef struct codec_value {
     bool young; /* not encoded yet: the bytes are the value's own, see map_young.h */
 } codec_value;
 
+/* How much time an encoding may take: little, while somebody waits for it; or several times as
+ * much, so that it is the shortest. Both are decoded in the same way. */
+typedef enum codec_pace { CODEC_FAST, CODEC_CHEAPEST } codec_pace;
+
+typedef struct codec_effort {
+    codec_pace pace;
+    int zstd_level;
+} codec_effort;
+
 /* Encodes a value, in the way that takes least, as at most n + 1 bytes; they lie in `room`, a
  * buffer of the workspace. False: out of memory. */
-bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, int zstd_level,
+bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, codec_effort effort,
                         const void *value, size_t n, codec_value *out);
 
 /* Whether an encoded value is one that any codec reads, and would have written just so: one of more

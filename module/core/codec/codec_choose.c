@@ -45,17 +45,28 @@ static size_t encode_zstd(const codec *c, codec_workspace *w, int level, const v
     return len - ZSTD_MAGIC_LEN + PREFIX;
 }
 
+/* Writes phrase codes; where there is no memory for the cheapest way, the fast one's. */
+static size_t encode_with(const phrase_dict *d, codec_workspace *w, codec_pace pace,
+                          const void *value, size_t n, uint8_t *dst, size_t cap) {
+    void *scratch = NULL;
+    if (pace == CODEC_CHEAPEST && n <= CODEC_CHEAPEST_MAX)
+        scratch = workspace_reserve(w, &w->parser, phrase_scratch_bytes());
+    return scratch ? phrase_encode_cheapest(d, scratch, value, n, dst, cap)
+                   : phrase_encode(d, value, n, dst, cap);
+}
+
 /* Writes phrase codes, with their prefix if the value is a long one; CODEC_NO_ROOM if they take
  * more than the value itself. `dst` has n + 1 bytes. */
-static size_t encode_phrases(const codec *c, const void *value, size_t n, uint8_t *dst) {
-    if (n < CODEC_LONG || !c->long_values) return phrase_encode(c->values, value, n, dst, n);
+static size_t encode_phrases(const codec *c, codec_workspace *w, codec_pace pace, const void *value,
+                             size_t n, uint8_t *dst) {
+    if (n < CODEC_LONG || !c->long_values) return encode_with(c->values, w, pace, value, n, dst, n);
     dst[0] = ESCAPE_KIND;
     dst[1] = PHRASE_LONG;
-    size_t len = phrase_encode(c->long_values, value, n, dst + PREFIX, n - PREFIX);
+    size_t len = encode_with(c->long_values, w, pace, value, n, dst + PREFIX, n - PREFIX);
     return len == PHRASE_NO_ROOM ? CODEC_NO_ROOM : len + PREFIX;
 }
 
-bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, int zstd_level,
+bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, codec_effort effort,
                         const void *value, size_t n, codec_value *out) {
     uint8_t *dst = workspace_reserve(w, room, n + 1);
     if (!dst) return false;
@@ -63,10 +74,10 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
     if (n == 0)
         best = 0;
     else if (c->values && n <= CODEC_PHRASE_MAX)
-        best = encode_phrases(c, value, n, dst);
+        best = encode_phrases(c, w, effort.pace, value, n, dst);
     if (n > 0 && worth_zstd(c, n)) {
         size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
-        size_t zstd = encode_zstd(c, w, zstd_level, value, n, dst, limit);
+        size_t zstd = encode_zstd(c, w, effort.zstd_level, value, n, dst, limit);
         if (zstd != CODEC_NO_ROOM) best = zstd;
     }
     if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);

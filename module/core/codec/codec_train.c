@@ -63,6 +63,7 @@ static bool train_zstd_dict(const mem *m, codec *c, const codec_samples *s, size
 static bool run_trial(const mem *m, const codec *c, const codec_samples *s, int level, trial *t) {
     codec_workspace w;
     if (!workspace_init(&w, m)) return false;
+    codec_effort effort = {CODEC_CHEAPEST, level};
     codec phrases_only = *c, both = *c;
     phrases_only.zstd_classes = 0;
     both.zstd_classes = UINT32_MAX;
@@ -74,8 +75,8 @@ static bool run_trial(const mem *m, const codec *c, const codec_samples *s, int 
         codec_value phrase, best;
         if (n < ZSTD_SIZE_MIN) continue;
         tried++;
-        done = codec_encode_value(&phrases_only, &w, &w.moved, level, value, n, &phrase) &&
-               codec_encode_value(&both, &w, &w.moved, level, value, n, &best);
+        done = codec_encode_value(&phrases_only, &w, &w.moved, effort, value, n, &phrase) &&
+               codec_encode_value(&both, &w, &w.moved, effort, value, n, &best);
         unsigned size_class = 63u - (unsigned)__builtin_clzll(n);
         if (!done || size_class >= CLASSES) continue;
         t->phrase[size_class] += phrase.len;
@@ -136,7 +137,7 @@ static bool train_values(const mem *m, codec *c, const codec_samples *s, size_t 
     size_t shorts = sort_by_length(s, sorted, raw), count = s->value_count;
     double least = (raw[0] + raw[1]) / LONG_SHARE;
     if (raw[0] >= least && raw[1] >= least && room >= LONG_ROOM_MIN) {
-        c->long_values = phrase_train(m, sorted + shorts, count - shorts, room / 2);
+        c->long_values = phrase_train(m, sorted + shorts, count - shorts, room / 2, true);
         count = shorts;
     }
     bool done = count == s->value_count || c->long_values;
@@ -144,7 +145,7 @@ static bool train_values(const mem *m, codec *c, const codec_samples *s, size_t 
         c->bytes += phrase_bytes(c->long_values);
         room -= phrase_bytes(c->long_values);
     }
-    if (done) c->values = phrase_train(m, c->long_values ? sorted : s->values, count, room);
+    if (done) c->values = phrase_train(m, c->long_values ? sorted : s->values, count, room, true);
     m->free(sorted);
     if (!c->values) return false;
     c->bytes += phrase_bytes(c->values);
@@ -155,7 +156,7 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     codec *c = m->alloc(sizeof *c);
     if (!c) return NULL;
     *c = (codec){.bytes = m->usable(c)};
-    c->keys = phrase_train(m, s->keys, s->key_count, max_bytes / KEYS_SHARE);
+    c->keys = phrase_train(m, s->keys, s->key_count, max_bytes / KEYS_SHARE, false);
     if (!c->keys) goto failed;
     c->bytes += phrase_bytes(c->keys);
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;

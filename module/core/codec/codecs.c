@@ -79,10 +79,15 @@ void codecs_remove(codecs *all, uint8_t id) {
     all->by_id[id] = NULL;
 }
 
-void codecs_use(codecs *all, uint8_t id) {
-    all->current = id;
+void codecs_confirm(codecs *all, uint64_t data_bytes) {
+    all->data_bytes = data_bytes;
     all->recent_encoded = all->recent_expected = 0;
     all->written_bytes = 0;
+}
+
+void codecs_use(codecs *all, uint8_t id) {
+    all->current = id;
+    codecs_confirm(all, all->by_id[id]->data_bytes);
 }
 
 uint32_t codecs_count(const codecs *all) {
@@ -97,13 +102,15 @@ size_t codecs_bytes(const codecs *all) {
 
 bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
                    codec_value *out) {
-    return codec_encode_value(codecs_current(all), w, &w->written, all->zstd_level, value, n, out);
+    codec_effort effort = {CODEC_FAST, all->zstd_level};
+    return codec_encode_value(codecs_current(all), w, &w->written, effort, value, n, out);
 }
 
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out) {
-    int level = n > CODEC_PHRASE_MAX ? LONG_MOVED_LEVEL : all->zstd_level;
-    return codec_encode_value(codecs_current(all), w, &w->moved, level, value, n, out);
+    codec_effort effort = {CODEC_CHEAPEST,
+                           n > CODEC_PHRASE_MAX ? LONG_MOVED_LEVEL : all->zstd_level};
+    return codec_encode_value(codecs_current(all), w, &w->moved, effort, value, n, out);
 }
 
 void codecs_note_written(codecs *all, const codec_value *value) {
@@ -120,10 +127,13 @@ uint64_t codecs_written_bytes(const codecs *all) {
     return all->written_bytes;
 }
 
+uint64_t codecs_data_bytes(const codecs *all) {
+    return all->data_bytes;
+}
+
 bool codecs_drifted(const codecs *all) {
-    uint64_t data_bytes = codecs_current(all)->data_bytes;
     if (all->current == CODEC_RAW || all->written_bytes < DRIFT_WRITTEN ||
-        all->written_bytes < DRIFT_SHARE(data_bytes))
+        all->written_bytes < DRIFT_SHARE(all->data_bytes))
         return false;
     return all->recent_encoded > all->recent_expected * DRIFTED;
 }

@@ -24,7 +24,8 @@ typedef struct codecs {
     int zstd_level;
     /* Of the values written lately, fading: what they came to, and what was expected. */
     double recent_encoded, recent_expected;
-    uint64_t written_bytes; /* raw, since the current codec came into use */
+    uint64_t written_bytes; /* raw, since the current codec came into use, or was confirmed */
+    uint64_t data_bytes;    /* raw, that were stored then */
 } codecs;
 
 void codecs_init(codecs *all, const mem *m, int zstd_level);
@@ -43,6 +44,10 @@ void codecs_remove(codecs *all, uint8_t id);
 void codecs_remove_unused(codecs *all);
 /* From now on new values are written with this one; what has drifted is counted anew. */
 void codecs_use(codecs *all, uint8_t id);
+/* Nothing better was found for so many raw bytes: what has drifted is counted anew. */
+void codecs_confirm(codecs *all, uint64_t data_bytes);
+/* How many raw bytes were stored when the current codec was learned or confirmed. */
+uint64_t codecs_data_bytes(const codecs *all);
 
 /* A page has been made that names this codec, or is gone. Any thread. */
 static inline void codecs_note_page(codecs *all, uint8_t id) {
@@ -70,11 +75,11 @@ static inline const codec *codecs_current(const codecs *all) {
 uint32_t codecs_count(const codecs *all);
 size_t codecs_bytes(const codecs *all);
 
-/* Encodes a value with the current codec. The bytes are the workspace's, good until the next new
- * value, whatever is decoded or moved meanwhile. False: out of memory. */
+/* Encodes a value with the current codec, fast. The bytes are the workspace's, good until the next
+ * new value, whatever is decoded or moved meanwhile. False: out of memory. */
 bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
                    codec_value *out);
-/* The same for a value that is stored already and only changes its codec. */
+/* The same in the cheapest way, for a value that is stored already and only changes its codec. */
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out);
 

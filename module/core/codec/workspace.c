@@ -19,8 +19,8 @@ bool workspace_init(codec_workspace *w, const mem *m) {
 
 /* Frees the buffers of more than `keep` bytes. */
 static void free_buffers(codec_workspace *w, size_t keep) {
-    codec_buffer *buffers[] = {&w->written, &w->moved, &w->decoded, &w->frame};
-    for (int i = 0; i < 4; i++) {
+    codec_buffer *buffers[] = {&w->written, &w->moved, &w->decoded, &w->frame, &w->parser};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         if (buffers[i]->cap <= keep) continue;
         w->mem->free(buffers[i]->bytes);
         *buffers[i] = (codec_buffer){NULL, 0};
@@ -35,6 +35,8 @@ void workspace_free(codec_workspace *w) {
 
 void workspace_trim(codec_workspace *w) {
     free_buffers(w, BUFFER_KEEP);
+    if (w->parser.bytes) w->mem->free(w->parser.bytes);
+    w->parser = (codec_buffer){NULL, 0};
 }
 
 uint8_t *workspace_reserve(const codec_workspace *w, codec_buffer *b, size_t n) {

@@ -22,14 +22,14 @@ typedef struct codec_workspace {
     const mem *mem;
     struct ZSTD_CCtx_s *zstd_write;
     struct ZSTD_DCtx_s *zstd_read;
-    codec_buffer written, moved, decoded, frame;
+    codec_buffer written, moved, decoded, frame, parser;
 } codec_workspace;
 
 /* False: out of memory. */
 bool workspace_init(codec_workspace *w, const mem *m);
 void workspace_free(codec_workspace *w);
 
-/* Gives back the room that giants took. */
+/* Gives back the room that giants took, and what is needed in the background only. */
 void workspace_trim(codec_workspace *w);
 
 /* Room for n bytes in a buffer; what it held is lost. NULL: out of memory. */

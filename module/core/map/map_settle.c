@@ -9,11 +9,12 @@
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
-void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t most) {
+void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t most,
+                       codec_pace pace) {
     b->mem = m;
     b->with = codecs_current(&shared->codecs);
     b->codec = codecs_current_id(&shared->codecs);
-    b->zstd_level = shared->codecs.zstd_level;
+    b->effort = (codec_effort){pace, shared->codecs.zstd_level};
     b->count = 0;
     b->used = b->cap = 0;
     b->most = most;
@@ -90,7 +91,7 @@ void young_batch_encode(young_batch *b, uint32_t i, codec_workspace *w) {
     young_item *item = &b->items[i];
     uint8_t *value = b->bytes + item->at + item->key_len; /* 0xff and the value */
     codec_value out;
-    if (!codec_encode_value(b->with, w, &w->moved, b->zstd_level, value + 1, item->raw_len, &out))
+    if (!codec_encode_value(b->with, w, &w->moved, b->effort, value + 1, item->raw_len, &out))
         return;
     memcpy(value, out.bytes, out.len);
     item->len = (uint32_t)out.len;

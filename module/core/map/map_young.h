@@ -42,16 +42,17 @@ typedef struct young_batch {
     const mem *mem;
     const codec *with; /* kept as long as the batch has it */
     uint8_t codec;     /* its id */
-    int zstd_level;
+    codec_effort effort;
     uint32_t count;
     size_t used, cap, most; /* bytes: copied, that there is room for, that there may be room for */
     uint8_t *bytes;
     young_item items[YOUNG_BATCH_ITEMS];
 } young_batch;
 
-/* An empty batch for the current codec, and for so many bytes of keys and values, or one record,
- * which are copied into memory of `m`. */
-void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t most);
+/* An empty batch for the current codec, to be encoded at this pace; for so many bytes of keys and
+ * values, or one record, which are copied into memory of `m`. */
+void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t most,
+                       codec_pace pace);
 /* Done with, its memory is given back. */
 void young_batch_end(young_batch *b, map_shared *shared);
 

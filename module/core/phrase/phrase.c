@@ -5,10 +5,12 @@
  * Saved, all numbers little-endian ("v": 7 bits a byte, lowest first, the high bit says that more
  * follow):
  *
- *      [0xc9 'p' 'h' 1][ratio v][n v][groups v][contexts v]
+ *      [0xc9 'p' 'h' version][ratio v][n v][groups v][contexts v]
  *      groups times               [size v][class, 1 byte]
  *      contexts x groups times    [code length, 1 byte][how many have it, the rest 1 more: v]
- *      n times, by rank           [length, 1 byte][bytes ...]
+ *      n - copies times, by rank  [length, 1 byte][bytes ...]
+ *
+ * Version 2 has copies, see phrase_copy.h; version 1, which older programs read as well, has none.
  *
  * In memory it is one block: the struct and, each aligned to 8 bytes, its tables.
  */
@@ -16,7 +18,9 @@
 
 #include "base/sort.h"
 
-static const uint8_t saved_magic[4] = {0xc9, 'p', 'h', 1};
+static const uint8_t saved_magic[3] = {0xc9, 'p', 'h'};
+#define WITHOUT_COPIES 1 /* versions */
+#define WITH_COPIES    2
 
 /* Below this a decoder's tables are to be small rather than fast. */
 #define FEW_PHRASES 4096
@@ -40,20 +44,38 @@ static bool context_sane(const phrase_plan *plan, uint32_t context) {
     return space == CODE_SPACE;
 }
 
-static bool plan_sane(const phrase_plan *plan) {
+/* Phrases that have a text. */
+static uint32_t texts(const phrase_plan *plan) {
+    return plan->n - plan->copies;
+}
+
+/* Classes of theirs. */
+static uint32_t plain_classes(const phrase_plan *plan) {
+    return plan->contexts - 1 - (plan->copies > 0);
+}
+
+/* Are the last groups the copies, one each, and no others of their class? */
+static bool groups_sane(const phrase_plan *plan) {
     uint64_t n = 0;
-    if (plan->n < 256 || plan->n > PHRASE_MAX) return false;
-    if (plan->groups < 1 || plan->groups > PHRASE_GROUPS_MAX) return false;
-    if (plan->contexts < 2 || plan->contexts > PHRASE_CONTEXTS_MAX) return false;
     for (uint32_t g = 0; g < plan->groups; g++) {
-        n += plan->group_size[g];
-        if (plan->group_size[g] < 1 || plan->class_of[g] >= plan->contexts - 1) return false;
+        bool copy = g >= plan->groups - plan->copies;
+        uint32_t size = plan->group_size[g], class = plan->class_of[g], plain = plain_classes(plan);
+        if (size < 1 || (copy ? size != 1 || class != plain : class >= plain)) return false;
+        n += size;
     }
-    for (uint32_t i = 0; i < plan->n; i++)
+    return n == plan->n;
+}
+
+static bool plan_sane(const phrase_plan *plan) {
+    if (plan->n < 256 + plan->copies || plan->n > PHRASE_MAX) return false;
+    if (plan->groups < 1 + plan->copies || plan->groups > PHRASE_GROUPS_MAX) return false;
+    if (plan->contexts < 2 || plan->contexts > PHRASE_CONTEXTS_MAX) return false;
+    if (plain_classes(plan) < 1 || !groups_sane(plan)) return false;
+    for (uint32_t i = 0; i < texts(plan); i++)
         if (plan->len[i] < 1 || plan->len[i] > PHRASE_LEN_MAX) return false;
     for (uint32_t c = 0; c < plan->contexts; c++)
         if (!context_sane(plan, c)) return false;
-    return n == plan->n;
+    return true;
 }
 
 /* ---- phrases in alphabetical order ----------------------------------------------------------- */
@@ -69,8 +91,8 @@ static bool comes_before(const void *plan, uint32_t a, uint32_t b) {
 }
 
 static void sort(const phrase_plan *plan, uint32_t *order) {
-    for (uint32_t i = 0; i < plan->n; i++) order[i] = i;
-    sort_by(order, plan->n, comes_before, plan);
+    for (uint32_t i = 0; i < texts(plan); i++) order[i] = i;
+    sort_by(order, texts(plan), comes_before, plan);
 }
 
 static bool begins(const phrase_plan *plan, uint32_t a, uint32_t b) {
@@ -87,7 +109,7 @@ static uint32_t new_markers(const phrase_plan *plan, uint32_t before, uint32_t i
 }
 
 typedef struct needs {
-    uint32_t *host; /* [n] the phrase in whose text a phrase lies */
+    uint32_t *host; /* the phrase in whose text a phrase lies */
     uint32_t text_len, markers;
 } needs;
 
@@ -96,14 +118,14 @@ typedef struct needs {
 static bool measure(const phrase_plan *plan, const uint32_t *order, needs *needs) {
     uint32_t singles = plan->len[order[0]] == 1;
     needs->markers = (plan->len[order[0]] - 1u) / 8;
-    for (uint32_t i = 1; i < plan->n; i++) {
+    for (uint32_t i = 1; i < texts(plan); i++) {
         if (compare(plan, order[i - 1], order[i]) == 0) return false;
         singles += plan->len[order[i]] == 1;
         needs->markers += new_markers(plan, order[i - 1], order[i]);
     }
     needs->text_len = 0;
-    for (uint32_t i = plan->n; i-- > 0;) {
-        bool shares = i + 1 < plan->n && begins(plan, order[i], order[i + 1]);
+    for (uint32_t i = texts(plan); i-- > 0;) {
+        bool shares = i + 1 < texts(plan) && begins(plan, order[i], order[i + 1]);
         needs->host[order[i]] = shares ? needs->host[order[i + 1]] : order[i];
         if (!shares) needs->text_len += plan->len[order[i]];
     }
@@ -124,7 +146,7 @@ static size_t lay_out(phrase_dict *d, uint8_t *block) {
     size_t at = 0, codes = (size_t)d->contexts * d->groups;
     take(block, &at, sizeof *d);
     d->match.cells = take(block, &at, d->match.cell_count * sizeof *d->match.cells);
-    d->entry = take(block, &at, d->n * sizeof *d->entry);
+    d->entry = take(block, &at, (d->n - d->copies) * sizeof *d->entry);
     d->code = take(block, &at, codes * sizeof *d->code);
     d->segment = take(block, &at, (2 * codes + d->contexts) * sizeof *d->segment);
     d->first = take(block, &at, d->contexts * sizeof *d->first << d->first_bits);
@@ -143,8 +165,8 @@ static unsigned filter_shift(uint32_t n) {
 /* Copies the phrases, frequent ones first so that they share cache lines. */
 static void fill_text(phrase_dict *d, const phrase_plan *plan, const uint32_t *host) {
     uint32_t end = 0;
-    memset(d->entry, 0xff, d->n * sizeof *d->entry);
-    for (uint32_t i = 0; i < d->n; i++) {
+    memset(d->entry, 0xff, texts(plan) * sizeof *d->entry);
+    for (uint32_t i = 0; i < texts(plan); i++) {
         uint32_t h = host[i];
         if (d->entry[h] == UINT32_MAX) {
             memcpy(d->text + end, plan->text[h], plan->len[h]);
@@ -173,7 +195,7 @@ static void fill_matcher(phrase_dict *d) {
     memset(d->match.filter, 0, (size_t)1 << (64 - d->match.filter_shift));
     for (unsigned len = 1; len <= PHRASE_CODE_MAX; len++) {
         uint32_t rank = 0;
-        for (uint32_t g = 0; g < d->groups; rank += d->group_size[g++]) {
+        for (uint32_t g = 0; g < d->groups - d->copies; rank += d->group_size[g++]) {
             unsigned shortest = PHRASE_CODE_MAX;
             for (uint32_t c = 0; c < d->contexts; c++)
                 if (d->code[c * d->groups + g].len < shortest)
@@ -212,7 +234,7 @@ static void fill_codes(phrase_dict *d, const phrase_plan *plan, uint32_t context
             next += size;
         }
     }
-    *segment = (phrase_segment){.limit = CODE_SPACE};
+    *segment = (phrase_segment){.limit = CODE_SPACE, .class = PHRASE_NO_CLASS};
 }
 
 static void fill_first(phrase_dict *d, uint32_t context) {
@@ -222,9 +244,9 @@ static void fill_first(phrase_dict *d, uint32_t context) {
     uint32_t s = 0;
     for (uint32_t i = 0; i < 1u << d->first_bits; i++) {
         while (segment[s].limit <= i << shift) s++;
-        bool sure = segment[s].limit >= (i + 1) << shift;
+        bool sure = segment[s].len > 0 && segment[s].limit >= (i + 1) << shift;
         first[i] = sure ? (phrase_first){segment[s].rank, segment[s].class, segment[s].len}
-                        : (phrase_first){(uint16_t)s, 0, 0};
+                        : (phrase_first){(uint16_t)s, PHRASE_NO_CLASS, 0};
     }
 }
 
@@ -235,9 +257,11 @@ static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *n
                      .n = plan->n,
                      .groups = plan->groups,
                      .contexts = plan->contexts,
+                     .copies = plan->copies,
+                     .plain = plain_classes(plan),
                      .text_len = needs->text_len};
-    d.match.cell_count = (plan->n - 256 + needs->markers) * 3 / 2 + 8;
-    d.match.filter_shift = filter_shift(plan->n);
+    d.match.cell_count = (texts(plan) - 256 + needs->markers) * 3 / 2 + 8;
+    d.match.filter_shift = filter_shift(texts(plan));
     d.first_bits = plan->n < FEW_PHRASES ? 8 : 10;
     return d;
 }
@@ -265,9 +289,9 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
 /* Sorts the phrases and measures what they need; needs->host is to be freed with `order`. False:
  * out of memory (*order is NULL), or the phrases are wrong. */
 static bool sort_and_measure(const phrase_plan *plan, uint32_t **order, needs *needs) {
-    *order = mem_libc.alloc(2 * plan->n * sizeof **order);
+    *order = mem_libc.alloc(2 * texts(plan) * sizeof **order);
     if (!*order) return false;
-    needs->host = *order + plan->n;
+    needs->host = *order + texts(plan);
     sort(plan, *order);
     return measure(plan, *order, needs);
 }
@@ -282,20 +306,25 @@ phrase_dict *phrase_build(const mem *m, const phrase_plan *plan) {
 }
 
 size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const uint8_t *len,
-                   uint32_t n, uint32_t groups, uint32_t contexts) {
+                   uint32_t n, uint32_t groups, uint32_t contexts, uint32_t copies) {
     uint32_t *order = NULL;
     needs needs;
     size_t bytes = 0;
-    const uint8_t **texts = m->alloc(n * sizeof *texts);
-    phrase_plan plan = {.n = n, .groups = groups, .contexts = contexts, .text = texts, .len = len};
-    if (!texts) return 0;
-    for (uint32_t i = 0; i < n; i++) texts[i] = text + at[i];
+    const uint8_t **text_of = m->alloc(n * sizeof *text_of);
+    phrase_plan plan = {.n = n + copies,
+                        .groups = groups + copies,
+                        .contexts = contexts + (copies > 0),
+                        .copies = copies,
+                        .text = text_of,
+                        .len = len};
+    if (!text_of) return 0;
+    for (uint32_t i = 0; i < n; i++) text_of[i] = text + at[i];
     if (sort_and_measure(&plan, &order, &needs)) {
         phrase_dict d = outline(m, &plan, &needs);
         bytes = lay_out(&d, NULL);
     }
     if (order) mem_libc.free(order);
-    m->free(texts);
+    m->free(text_of);
     return bytes;
 }
 
@@ -305,6 +334,10 @@ void phrase_free(phrase_dict *d) {
 
 size_t phrase_bytes(const phrase_dict *d) {
     return d->mem->usable((void *)d);
+}
+
+bool phrase_has_copies(const phrase_dict *d) {
+    return d->copies > 0;
 }
 
 double phrase_expected_ratio(const phrase_dict *d) {
@@ -335,6 +368,7 @@ static void put_number(writer *w, uint32_t value) {
 
 static void save(const phrase_dict *d, writer *w) {
     put(w, saved_magic, sizeof saved_magic);
+    put_byte(w, d->copies ? WITH_COPIES : WITHOUT_COPIES);
     put_number(w, d->ratio);
     put_number(w, d->n);
     put_number(w, d->groups);
@@ -347,7 +381,7 @@ static void save(const phrase_dict *d, writer *w) {
         put_byte(w, d->code[i].len);
         put_number(w, d->code[i].shorter);
     }
-    for (uint32_t i = 0; i < d->n; i++) {
+    for (uint32_t i = 0; i < d->n - d->copies; i++) {
         unsigned len = (d->entry[i] & 63) + 1;
         put_byte(w, len);
         put(w, d->text + (d->entry[i] >> 6), len);
@@ -401,11 +435,14 @@ typedef struct loaded {
 static bool load(reader *r, phrase_plan *plan, loaded *to) {
     const uint8_t *magic = get(r, sizeof saved_magic);
     if (!magic || memcmp(magic, saved_magic, sizeof saved_magic) != 0) return false;
+    uint8_t version = get_byte(r);
+    if (version != WITH_COPIES && version != WITHOUT_COPIES) return false;
     plan->ratio = get_number(r);
     plan->n = get_number(r);
     plan->groups = get_number(r);
     plan->contexts = get_number(r);
-    if (plan->n > PHRASE_MAX || plan->groups > PHRASE_GROUPS_MAX ||
+    plan->copies = version == WITH_COPIES ? COPY_CODES : 0;
+    if (plan->n > PHRASE_MAX || plan->copies > plan->n || plan->groups > PHRASE_GROUPS_MAX ||
         plan->contexts > PHRASE_CONTEXTS_MAX)
         return false;
     for (uint32_t g = 0; g < plan->groups; g++) {
@@ -416,7 +453,7 @@ static bool load(reader *r, phrase_plan *plan, loaded *to) {
         to->code_len[i] = get_byte(r);
         to->shorter[i] = get_number(r);
     }
-    for (uint32_t i = 0; i < plan->n; i++) {
+    for (uint32_t i = 0; i < texts(plan); i++) {
         to->len[i] = get_byte(r);
         to->text[i] = get(r, to->len[i]);
     }

@@ -6,20 +6,21 @@
  * record on its own into fewer bytes, and back: any record can be read without the others.
  *
  *      phrase_sample samples[] = {{"hello world", 11}, ...};
- *      phrase_dict *d = phrase_train(&mem_libc, samples, n, 1 << 20);
+ *      phrase_dict *d = phrase_train(&mem_libc, samples, n, 1 << 20, false);
  *      size_t len = phrase_encode(d, record, record_len, out, sizeof out);
  *      size_t back = phrase_decode(d, out, len, record, sizeof record);
  *      phrase_free(d);
  *
  * The dictionary holds up to 65,536 phrases of 1 to 64 bytes, each single byte among them, so
  * that everything can be encoded. A record is cut into phrases, and each phrase is written as a
- * Huffman code that depends on what kind of phrase stood before it. After OnPair (arXiv
- * 2508.02280), which writes 16 bits for each phrase.
+ * Huffman code that depends on what kind of phrase stood before it; what a record repeats of its
+ * own is written as a copy. After OnPair (arXiv 2508.02280), which writes 16 bits for each phrase.
  *
  * What the caller may rely on:
  * - An encoding carries neither its length nor an end mark; keep its length.
  * - Its first byte is never 0xfe or 0xff: the caller can use them as escapes of its own.
- * - Nothing encodes to no bytes. Equal records encode to equal bytes under one dictionary.
+ * - Nothing encodes to no bytes. Equal records encode to equal bytes under one dictionary, by
+ *   either of the two functions that encode.
  * - A dictionary does not change once it is built; any number of threads may use it at a time.
  */
 #ifndef CKV_PHRASE_H
@@ -27,6 +28,7 @@
 
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PHRASE_NO_ROOM ((size_t)-1) /* the result does not fit into the buffer */
@@ -42,22 +44,34 @@ typedef struct phrase_sample {
 /*
  * Learns a dictionary from `n` samples, which are only read. Up to 16 MB of samples are looked at.
  * `max_bytes` is what phrase_bytes() may be; it is exceeded only if it is below what the
- * smallest dictionary takes, about 12 KB. Equal samples give equal dictionaries. NULL: out of
+ * smallest dictionary takes, about 12 KB. Equal samples give equal dictionaries. `cheapest`:
+ * records will be encoded the cheapest way, and may be copies of themselves in part. NULL: out of
  * memory.
  */
-phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes);
+phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
+                          bool cheapest);
 
 void phrase_free(phrase_dict *d);
 
 /* Memory that the dictionary takes, as its allocator counts it. */
 size_t phrase_bytes(const phrase_dict *d);
 
-/* Encoded / raw bytes of the samples it was trained on; 1 if there were none. */
+/* Whether its encodings have copies; programs that knew none cannot read it then. */
+bool phrase_has_copies(const phrase_dict *d);
+
+/* Encoded / raw bytes of samples like those it was trained on, in the fast way; 1 if there were
+ * none. */
 double phrase_expected_ratio(const phrase_dict *d);
 
 /* Encodes n bytes into at most `cap` bytes. Returns how many, or PHRASE_NO_ROOM as soon as it is
  * clear that they do not fit. */
 size_t phrase_encode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap);
+
+/* The same in the cheapest way that there is, or nearly, several times slower. `scratch` is room of
+ * phrase_scratch_bytes(), aligned as malloc() does. */
+size_t phrase_encode_cheapest(const phrase_dict *d, void *scratch, const void *src, size_t n,
+                              void *dst, size_t cap);
+size_t phrase_scratch_bytes(void);
 
 /* Decodes n bytes into at most `cap` bytes. Returns how many, PHRASE_NO_ROOM or PHRASE_CORRUPT;
  * what dst[0, cap) holds beyond the result, or after an error, is undefined. */

@@ -23,9 +23,11 @@
 typedef struct exchange {
     const lexicon *x;
     token_list tokens;
-    uint32_t classes;  /* as a context, this number is the start */
-    uint8_t *class_of; /* [x->n] */
-    uint32_t *first;   /* [x->n + 2] a phrase's first place in `places` */
+    uint32_t plain;    /* classes that a phrase may have; copies have the one after them */
+    uint32_t classes;  /* all of them; as a context, this number is the start */
+    uint32_t n;        /* phrases and copies */
+    uint8_t *class_of; /* [n] */
+    uint32_t *first;   /* [n + 2] a phrase's first place in `places` */
     uint32_t *places;  /* where in the tokens each phrase stands */
     float cell[CLASSES_MAX + 1][CLASSES_MAX], row[CLASSES_MAX + 1], column[CLASSES_MAX];
     float xlogx[XLOGX_TABLED];
@@ -53,10 +55,10 @@ static inline uint32_t context(const exchange *e, uint32_t token) {
 }
 
 static void list_places(exchange *e) {
-    memset(e->first, 0, (e->x->n + 2) * sizeof *e->first);
+    memset(e->first, 0, (e->n + 2) * sizeof *e->first);
     for (size_t i = 0; i < e->tokens.n; i++)
         if (e->tokens.list[i] != LEXICON_START) e->first[e->tokens.list[i] + 2]++;
-    for (uint32_t i = 2; i < e->x->n + 2; i++) e->first[i] += e->first[i - 1];
+    for (uint32_t i = 2; i < e->n + 2; i++) e->first[i] += e->first[i - 1];
     for (size_t i = 0; i < e->tokens.n; i++)
         if (e->tokens.list[i] != LEXICON_START)
             e->places[e->first[e->tokens.list[i] + 1]++] = (uint32_t)i;
@@ -67,9 +69,9 @@ static void first_classes(exchange *e) {
     const lexicon *x = e->x;
     uint32_t uses[256] = {0};
     uint8_t of_byte[256];
-    memset(of_byte, (int)e->classes - 1, sizeof of_byte);
+    memset(of_byte, (int)e->plain - 1, sizeof of_byte);
     for (uint32_t i = 0; i < x->n; i++) uses[x->text[x->at[i] + x->len[i] - 1u]] += x->count[i];
-    for (uint32_t class = 0; class < e->classes - 1; class ++) {
+    for (uint32_t class = 0; class < e->plain - 1; class ++) {
         uint32_t top = 0;
         for (uint32_t b = 1; b < 256; b++)
             if (uses[b] > uses[top]) top = b;
@@ -78,6 +80,7 @@ static void first_classes(exchange *e) {
     }
     for (uint32_t i = 0; i < x->n; i++)
         e->class_of[i] = of_byte[x->text[x->at[i] + x->len[i] - 1u]];
+    for (uint32_t i = x->n; i < e->n; i++) e->class_of[i] = (uint8_t)e->plain;
 }
 
 static void count_cells(exchange *e) {
@@ -147,7 +150,7 @@ static uint32_t exchange_round(exchange *e) {
         look_around(e, phrase, &a);
         move(e, old, &a, -1);
         float best_gain = gain(e, old, &a);
-        for (uint32_t class = 0; class < e->classes; class ++) {
+        for (uint32_t class = 0; class < e->plain; class ++) {
             float g = class == old ? best_gain : gain(e, class, &a);
             if (g > best_gain) {
                 best_gain = g;
@@ -163,12 +166,15 @@ static uint32_t exchange_round(exchange *e) {
 
 bool phrase_classify(const lexicon *x, token_list tokens, uint32_t classes, uint8_t *class_of) {
     exchange *e = x->mem->alloc(sizeof *e);
-    uint32_t *places = x->mem->alloc((tokens.n + x->n + 2) * sizeof *places);
+    uint32_t n = x->n + lexicon_copies(x);
+    uint32_t *places = x->mem->alloc((tokens.n + n + 2) * sizeof *places);
     if (e && places) {
         memset(e, 0, sizeof *e);
         e->x = x;
         e->tokens = tokens;
-        e->classes = classes;
+        e->plain = classes;
+        e->classes = classes + x->copies;
+        e->n = n;
         e->class_of = class_of;
         e->first = places + tokens.n;
         e->places = places;

@@ -1,13 +1,12 @@
 /*
- * phrase_decode.c: codes to their record. The format is in phrase_encode.c.
+ * phrase_decode.c: codes to their record. The format is in phrase_encode.c and phrase_copy.h.
  *
  * A code's first 8 or 10 bits tell its length and its phrase's class mostly; only then are segments
  * searched. So one load from a small table lies between a code and the next one, and the processor
- * fetches phrases while it is ahead with codes.
+ * fetches phrases while it is ahead with codes. What is no phrase at once has a class above those
+ * of phrases: that is the one branch for codes to be searched, copies and the end.
  */
 #include "phrase/phrase_inside.h"
-
-#define END PHRASE_MAX
 
 typedef struct reader {
     const phrase_dict *d;
@@ -48,6 +47,14 @@ static inline void refill(reader *r) {
     }
 }
 
+/* The next `len` bits. */
+static inline uint32_t take(reader *r, unsigned len) {
+    uint32_t bits = (uint32_t)(r->word >> 1 >> (63 - len));
+    r->word <<= len;
+    r->at += len;
+    return bits;
+}
+
 /* By value: a reader whose address is taken would not stay in registers. */
 static phrase_first search(const phrase_dict *d, uint32_t context, uint32_t code,
                            uint32_t segment) {
@@ -56,14 +63,19 @@ static phrase_first search(const phrase_dict *d, uint32_t context, uint32_t code
     return (phrase_first){s->rank, s->class, s->len};
 }
 
-/* The rank of the next code, or END. */
-static inline uint32_t next_rank(reader *r) {
-    phrase_first f =
-        r->d->first[(r->context << r->d->first_bits) + (r->word >> (64 - r->d->first_bits))];
-    if (f.len == 0) {
-        f = search(r->d, r->context, (uint32_t)(r->word >> (64 - PHRASE_CODE_MAX)), f.rank);
-        if (f.len == 0) return END;
-    }
+/* What the next code is, as far as its first bits tell. */
+static inline phrase_first look(const reader *r) {
+    return r->d->first[(r->context << r->d->first_bits) + (r->word >> (64 - r->d->first_bits))];
+}
+
+/* What it is for sure; len 0: the end. */
+static inline phrase_first look_closely(const reader *r, phrase_first f) {
+    if (f.len > 0) return f;
+    return search(r->d, r->context, (uint32_t)(r->word >> (64 - PHRASE_CODE_MAX)), f.rank);
+}
+
+/* Takes a code; returns its rank. */
+static inline uint32_t take_code(reader *r, phrase_first f) {
     uint32_t rank = (f.rank + (uint32_t)(r->word >> (64 - f.len))) & 0xffff;
     r->word <<= f.len;
     r->at += f.len;
@@ -71,18 +83,43 @@ static inline uint32_t next_rank(reader *r) {
     return rank;
 }
 
-/* Writes a phrase, as 16 bytes where there is room for them. Returns its length; 0: no room. */
-static inline size_t copy(const phrase_dict *d, uint32_t rank, uint8_t *to, size_t room) {
+/* Takes the code of a copy to the place `at` of the record, and what is behind it. `copy` is the
+ * one before. False: there can be no such copy. */
+static inline bool take_copy(reader *r, phrase_first f, size_t at, phrase_copy *copy) {
+    uint32_t class = take_code(r, f) - (r->d->n - COPY_CODES);
+    refill(r);
+    if (class < COPY_AGAIN) {
+        copy->len = copy_shortest(class) + take(r, class);
+        copy->from = take(r, copy_source_bits(at));
+        refill(r);
+    }
+    return copy->len > 0 && copy->from < at;
+}
+
+/* Writes a phrase, as 32 bytes where there is room for them: few are longer, so that the processor
+ * guesses right. Returns its length; 0: no room. */
+static inline size_t write_phrase(const phrase_dict *d, uint32_t rank, uint8_t *to, size_t room) {
     uint32_t entry = d->entry[rank];
     const uint8_t *from = d->text + (entry >> 6);
     size_t len = (entry & 63) + 1;
     if (room >= PHRASE_LEN_MAX) {
-        memcpy(to, from, 16);
-        if (len > 16) memcpy(to + 16, from + 16, PHRASE_LEN_MAX - 16);
+        memcpy(to, from, 32);
+        if (len > 32) memcpy(to + 32, from + 32, PHRASE_LEN_MAX - 32);
     } else {
         if (len > room) return 0;
         memcpy(to, from, len);
     }
+    return len;
+}
+
+/* Writes a copy, 16 bytes at a time where they are there already and there is room for them.
+ * Returns its length; 0: no room. */
+static inline size_t write_copy(const uint8_t *from, size_t len, uint8_t *to, size_t room) {
+    if (len > room) return 0;
+    if (to - from >= 16 && room >= COPY_LEN_MAX + 16)
+        for (size_t i = 0; i < len; i += 16) memcpy(to + i, from + i, 16);
+    else
+        for (size_t i = 0; i < len; i++) to[i] = from[i];
     return len;
 }
 
@@ -94,15 +131,27 @@ static inline bool is_end(const reader *r, size_t n) {
 size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
     uint8_t *to = dst;
     size_t left = cap, len;
+    phrase_copy copy = {0, 0};
     if (n == 0) return 0;
     if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
     reader r = open_reader(d, src, n);
+    const uint32_t plain = d->plain;
     for (;;) {
         refill(&r);
         for (int i = 0; i < 2; i++) {
-            uint32_t rank = next_rank(&r);
-            if (rank == END) return is_end(&r, n) ? cap - left : PHRASE_CORRUPT;
-            if ((len = copy(d, rank, to, left)) == 0) return PHRASE_NO_ROOM;
+            phrase_first f = look(&r);
+            if (f.class >= plain) {
+                f = look_closely(&r, f);
+                if (f.len == 0) return is_end(&r, n) ? cap - left : PHRASE_CORRUPT;
+            }
+            if (f.class >= plain) {
+                if (!take_copy(&r, f, cap - left, &copy)) return PHRASE_CORRUPT;
+                len = write_copy((uint8_t *)dst + copy.from, copy.len, to, left);
+                i = -1; /* two codes can be taken again */
+            } else {
+                len = write_phrase(d, take_code(&r, f), to, left);
+            }
+            if (len == 0) return PHRASE_NO_ROOM;
             to += len;
             left -= len;
         }
@@ -110,11 +159,20 @@ size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst,
 }
 
 size_t phrase_decoded_len(const phrase_dict *d, const void *src, size_t n) {
-    uint32_t rank;
     size_t len = 0;
+    phrase_copy copy = {0, 0};
     if (n == 0) return 0;
     if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
     reader r = open_reader(d, src, n);
-    for (refill(&r); (rank = next_rank(&r)) != END; refill(&r)) len += (d->entry[rank] & 63) + 1;
-    return is_end(&r, n) ? len : PHRASE_CORRUPT;
+    for (;;) {
+        refill(&r);
+        phrase_first f = look_closely(&r, look(&r));
+        if (f.len == 0) return is_end(&r, n) ? len : PHRASE_CORRUPT;
+        if (f.class >= d->plain) {
+            if (!take_copy(&r, f, len, &copy)) return PHRASE_CORRUPT;
+            len += copy.len;
+        } else {
+            len += (d->entry[take_code(&r, f)] & 63) + 1;
+        }
+    }
 }

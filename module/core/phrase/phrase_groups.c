@@ -21,6 +21,7 @@ typedef struct grouping {
     const lexicon *x;
     const uint8_t *class_of; /* by number of phrase */
     uint32_t classes, groups;
+    uint32_t n;           /* phrases and copies */
     uint32_t *ranked;     /* [n] by rank: number of the phrase */
     uint16_t *group_of;   /* by number of phrase */
     const uint8_t **text; /* [n] by rank */
@@ -52,16 +53,18 @@ static void rank_phrases(grouping *g) {
         g->text[i] = x->text + x->at[g->ranked[i]];
         g->len[i] = x->len[g->ranked[i]];
     }
+    for (uint32_t i = x->n; i < g->n; i++) g->ranked[i] = i;
 }
 
 /* Returns how many groups there are if the scale has so many steps for each doubling. */
 static uint32_t count_groups(grouping *g, float steps) {
     uint32_t groups = 0, class_before = 0;
     int level_before = 0;
-    for (uint32_t i = 0; i < g->x->n; i++) {
+    for (uint32_t i = 0; i < g->n; i++) {
         uint32_t phrase = g->ranked[i], class = g->class_of[phrase];
         int level = (int)(steps * log2f((float)g->x->count[phrase] * 1.4f + 1));
-        if (i == 0 || class != class_before || level != level_before) {
+        bool copy = i >= g->x->n;
+        if (i == 0 || copy || class != class_before || level != level_before) {
             if (groups == PHRASE_GROUPS_MAX) return groups + 1;
             g->group_class[groups] = (uint8_t) class;
             g->group_size[groups++] = 0;
@@ -118,7 +121,7 @@ static bool code_context(grouping *g, uint32_t context) {
     for (uint32_t i = 0; i < g->groups; i++)
         for (uint32_t j = 0; j < g->group_size[order[i]]; j++)
             g->weight[at++] = (uint64_t)(p[order[i]] * WEIGHT_ONE) + 1;
-    if (!huffman_lengths(g->x->mem, g->weight, g->x->n, PHRASE_CODE_MAX, PHRASE_END_BITS,
+    if (!huffman_lengths(g->x->mem, g->weight, g->n, PHRASE_CODE_MAX, PHRASE_END_BITS,
                          g->symbol_len))
         return false;
     at = 0;
@@ -142,9 +145,10 @@ static phrase_dict *code_groups(grouping *g, token_list tokens, uint32_t groups_
         pace_keep();
         if (!code_context(g, context)) return NULL;
     }
-    phrase_plan plan = {.n = g->x->n,
+    phrase_plan plan = {.n = g->n,
                         .groups = g->groups,
                         .contexts = g->classes + 1,
+                        .copies = lexicon_copies(g->x),
                         .text = g->text,
                         .len = g->len,
                         .group_size = g->group_size,
@@ -159,18 +163,20 @@ phrase_dict *phrase_code_groups(const lexicon *x, token_list tokens, uint32_t cl
     phrase_dict *d = NULL;
     size_t each = sizeof(uint64_t) + sizeof(uint8_t *) + sizeof(uint32_t) + sizeof(uint16_t) + 2;
     grouping *g = x->mem->alloc(sizeof *g);
-    uint8_t *block = x->mem->alloc(x->n * each);
+    uint32_t n = x->n + lexicon_copies(x);
+    uint8_t *block = x->mem->alloc(n * each);
     if (g && block) {
         memset(g, 0, sizeof *g);
         g->x = x;
         g->class_of = class_of;
-        g->classes = classes;
+        g->classes = classes + x->copies;
+        g->n = n;
         g->weight = (uint64_t *)(void *)block;
-        g->text = (const uint8_t **)(void *)(g->weight + x->n);
-        g->ranked = (uint32_t *)(void *)(g->text + x->n);
-        g->group_of = (uint16_t *)(void *)(g->ranked + x->n);
-        g->len = (uint8_t *)(g->group_of + x->n);
-        g->symbol_len = g->len + x->n;
+        g->text = (const uint8_t **)(void *)(g->weight + n);
+        g->ranked = (uint32_t *)(void *)(g->text + n);
+        g->group_of = (uint16_t *)(void *)(g->ranked + n);
+        g->len = (uint8_t *)(g->group_of + n);
+        g->symbol_len = g->len + n;
         d = code_groups(g, tokens, groups_max);
     }
     if (block) x->mem->free(block);

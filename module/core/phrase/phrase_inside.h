@@ -13,11 +13,14 @@
  *
  * So a context costs a few bytes a group, not a few bytes a phrase. In every context the codes
  * are canonical (ordered by length, then rank) and fill all the space below seven ones.
+ *
+ * The phrases of the last ranks may be copies, see phrase_copy.h.
  */
 #ifndef CKV_PHRASE_INSIDE_H
 #define CKV_PHRASE_INSIDE_H
 
 #include "phrase/phrase.h"
+#include "phrase/phrase_copy.h"
 #include "phrase/phrase_match.h"
 
 #define PHRASE_MAX          65536
@@ -25,6 +28,7 @@
 #define PHRASE_CONTEXTS_MAX 33
 #define PHRASE_CODE_MAX     24 /* bits */
 #define PHRASE_END_BITS     7  /* this many ones begin no code: the end, or escapes of the caller */
+#define PHRASE_NO_CLASS     0xff
 
 /* The codes of a group in a context, modulo 2^24: the phrase at a place below `shorter` has the
  * code `code` + place, of `len` bits; the others `code_longer` + place, one bit longer. */
@@ -39,11 +43,11 @@ typedef struct phrase_code {
 typedef struct phrase_segment {
     uint32_t limit;
     uint16_t rank;
-    uint8_t len, class; /* len 0: the end */
+    uint8_t len, class; /* len 0: the end, of PHRASE_NO_CLASS */
 } phrase_segment;
 
-/* By the first bits of a code: its segment, if that can be told; else len is 0 and `rank` the
- * segment to start the search at. */
+/* By the first bits of a code: its segment, if that can be told; else len is 0, there is no class,
+ * and `rank` is the segment to start the search at. */
 typedef struct phrase_first {
     uint16_t rank;
     uint8_t class, len;
@@ -52,9 +56,11 @@ typedef struct phrase_first {
 struct phrase_dict {
     const mem *mem;
     uint32_t n, groups, contexts, text_len;
+    uint32_t copies;         /* of the n phrases the last, COPY_CODES or none */
+    uint32_t plain;          /* classes of phrases with a text */
     uint32_t ratio;          /* encoded / raw bytes of the samples, in millionths */
     phrase_matcher match;    /* payload: group << 16 | place in the group */
-    uint32_t *entry;         /* [n] offset in text << 6 | length - 1 */
+    uint32_t *entry;         /* [n - copies] offset in text << 6 | length - 1 */
     uint8_t *text;           /* a phrase that begins another one shares its bytes */
     phrase_code *code;       /* [contexts][groups] */
     phrase_segment *segment; /* [contexts][2 * groups + 1], the last is the end's */
@@ -67,8 +73,9 @@ struct phrase_dict {
 /* What a dictionary is built of. */
 typedef struct phrase_plan {
     uint32_t n, groups, contexts, ratio;
-    const uint8_t *const *text; /* [n] by rank */
-    const uint8_t *len;         /* [n] */
+    uint32_t copies;            /* of the n phrases the last, COPY_CODES or none */
+    const uint8_t *const *text; /* [n - copies] by rank */
+    const uint8_t *len;         /* [n - copies] */
     const uint32_t *group_size; /* [groups] */
     const uint8_t *class_of;    /* [groups], below contexts - 1 */
     const uint8_t *code_len;    /* [contexts][groups] */
@@ -78,8 +85,9 @@ typedef struct phrase_plan {
 /* Checks a plan and makes a dictionary of it. NULL: out of memory, or the plan is wrong. */
 phrase_dict *phrase_build(const mem *m, const phrase_plan *plan);
 
-/* What a dictionary of phrases at text + at[i] would take, bytes. 0: out of memory. */
+/* What a dictionary would take, bytes, of n phrases at text + at[i] with so many groups and
+ * contexts, and of copies (COPY_CODES or none) with theirs. 0: out of memory. */
 size_t phrase_size(const mem *m, const uint8_t *text, const uint32_t *at, const uint8_t *len,
-                   uint32_t n, uint32_t groups, uint32_t contexts);
+                   uint32_t n, uint32_t groups, uint32_t contexts, uint32_t copies);
 
 #endif

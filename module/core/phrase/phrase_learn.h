@@ -7,14 +7,21 @@
 #include "phrase/phrase_inside.h"
 #include "phrase/phrase_lexicon.h"
 
-/* The sample cut into phrases, as lexicon_parse() writes it; tokens[0] is a LEXICON_START. */
+/* The sample cut into phrases, as lexicon_parse() writes it, but that the copies have the numbers
+ * after the phrases' here; tokens[0] is a LEXICON_START. */
 typedef struct token_list {
     const uint32_t *list;
     size_t n;
 } token_list;
 
+/* How many pseudo-phrases for copies there will be. */
+static inline uint32_t lexicon_copies(const lexicon *x) {
+    return x->copies ? COPY_CODES : 0;
+}
+
 /* Divides the phrases into `classes` classes, so that the class of a phrase tells as much as
- * possible about the class of the next one. Writes class_of[0, x->n). False: out of memory. */
+ * possible about the class of the next one; copies are of one more. Writes class_of[], one for each
+ * phrase and copy. False: out of memory. */
 bool phrase_classify(const lexicon *x, token_list tokens, uint32_t classes, uint8_t *class_of);
 
 /* Cuts classes into at most `groups_max` groups, gives them codes and builds the dictionary.

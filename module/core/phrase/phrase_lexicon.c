@@ -18,6 +18,21 @@
  * speed and in what codes lose by being whole bits. */
 #define WORTH_KEEPING  20.0f
 #define WORTH_OF_TOKEN 1.0f
+/* The fast parse is tried on one record in so many, and so many bytes of it; what it loses by a
+ * phrase counts by this part. */
+#define REGRET_EVERY  8
+#define REGRET_BYTES  4096
+#define REGRET_WEIGHT 0.5f
+/* What a phrase takes in a dictionary beside its text, for itself and for each marker. Bytes. */
+#define PHRASE_ROOM 18
+#define MARKER_ROOM 12
+/* What a pair of neighbours must promise to save to be made a phrase. Bits. */
+#define WORTH_JOINING 12.0f
+#define JOIN_TOKENS   (4u << 20) /* that neighbours are looked for among */
+/* Before any is known, each pseudo-phrase of copies is taken for 1 in this of all tokens. */
+#define COPIES_AT_FIRST 256
+/* Copies of fewer bytes than 1 in this of the sample are not worth looking for. */
+#define COPIES_SHARE 50
 
 static uint32_t power_of_two(size_t at_least) {
     uint32_t n = 1;
@@ -37,6 +52,18 @@ static void empty_matcher(lexicon *x) {
     memset(x->match.cells, 0, x->match.cell_count * sizeof *x->match.cells);
     memset(x->match.filter, 0, (size_t)1 << filter_bits(x));
     x->cells_used = 0;
+}
+
+/* Makes the matcher no larger than it must be for phrases that take so many cells, and for as many
+ * more: tables that fit a cache are faster. */
+static void size_matcher(lexicon *x, uint32_t cells) {
+    cells = 3 * cells + 8 * CANDIDATES_MIN;
+    if (cells < x->match.cell_count) x->match.cell_count = cells;
+}
+
+/* What a phrase of so many bytes takes of the matcher at most. Cells. */
+static inline uint32_t cells_for(uint32_t len) {
+    return 1 + (len - 1) / 8;
 }
 
 /* Makes the phrase of number i, whose text is there, known to the matcher. */
@@ -62,18 +89,26 @@ static uint32_t join(lexicon *x, uint32_t a, uint32_t b) {
     return i;
 }
 
-bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes) {
+bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes, bool cheapest) {
     *x = (lexicon){.mem = m, .max = clamp(sample_bytes / 8, CANDIDATES_MIN, CANDIDATES_MAX)};
     x->text_max = 16 * x->max;
     x->match.cell_count = 3 * x->max;
     x->match.filter_shift = 64 - filter_bits(x);
     x->text = m->alloc(x->text_max + PHRASE_TEXT_PAD);
     x->at = m->alloc(x->max * sizeof *x->at);
-    x->count = m->alloc(x->max * sizeof *x->count);
+    x->count = m->alloc((x->max + COPY_CODES) * sizeof *x->count);
     x->len = m->alloc(x->max);
     x->match.cells = m->alloc(x->match.cell_count * sizeof *x->match.cells);
     x->match.filter = m->alloc((size_t)1 << filter_bits(x));
     x->match.text = x->text;
+    x->copies = cheapest;
+    if (cheapest) {
+        x->parser = m->alloc(sizeof *x->parser);
+        x->cost = m->alloc(x->max * sizeof *x->cost);
+        x->record = m->alloc(x->max * sizeof *x->record);
+        x->regret = m->alloc(x->max * sizeof *x->regret);
+        if (!x->parser || !x->cost || !x->record || !x->regret) return false;
+    }
     if (!x->text || !x->at || !x->count || !x->len || !x->match.cells || !x->match.filter)
         return false;
     memset(x->text, 0, x->text_max + PHRASE_TEXT_PAD);
@@ -89,7 +124,8 @@ bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes) {
 }
 
 void lexicon_free(lexicon *x) {
-    void *blocks[] = {x->text, x->at, x->count, x->len, x->match.cells, x->match.filter};
+    void *blocks[] = {x->text,         x->at,     x->count, x->len,    x->match.cells,
+                      x->match.filter, x->parser, x->cost,  x->record, x->regret};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i]) x->mem->free(blocks[i]);
 }
@@ -144,26 +180,205 @@ bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
     return true;
 }
 
-size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max) {
-    size_t n = 0;
-    memset(x->count, 0, x->n * sizeof *x->count);
-    for (uint32_t i = 0; i < set->n; i++) {
-        pace_keep();
-        const uint8_t *p = set->list[i].data;
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+/* Tokens, of which the first `max` are kept. */
+typedef struct token_writer {
+    uint32_t *list;
+    size_t n, max;
+} token_writer;
+
+static inline void put_token(token_writer *w, uint32_t token) {
+    if (w->n++ < w->max) w->list[w->n - 1] = token;
+}
+
+static void parse_fast(lexicon *x, const phrase_sample *sample, token_writer *w) {
+    const uint8_t *p = sample->data;
+    for (size_t left = sample->len; left > 0;) {
         uint32_t phrase;
-        if (n++ < max) tokens[n - 1] = LEXICON_START;
-        for (size_t left = set->list[i].len; left > 0;) {
-            unsigned len = match(x, p, left, &phrase);
-            x->count[phrase]++;
-            if (n++ < max) tokens[n - 1] = phrase;
-            p += len;
-            left -= len;
+        unsigned len = match(x, p, left, &phrase);
+        x->count[phrase]++;
+        put_token(w, phrase);
+        p += len;
+        left -= len;
+    }
+}
+
+static void note_record(lexicon *x, uint32_t phrase, uint32_t record) {
+    if (x->record[phrase] == 0)
+        x->record[phrase] = record + 1;
+    else if (x->record[phrase] != record + 1)
+        x->record[phrase] = LEXICON_SPREAD;
+}
+
+static void parse_cheapest(lexicon *x, const phrase_sample *sample, uint32_t record,
+                           token_writer *w) {
+    size_t at = 0, end;
+    parse_begin(x->parser, sample->data, sample->len);
+    while (parse_next(x->parser)) {
+        for (uint32_t i = 0; i < x->parser->tokens; i++, at = end) {
+            const parse_node *token = parse_token(x->parser, i, &end);
+            put_token(w, token->payload);
+            if (token->payload >= PARSE_COPY) {
+                x->copy_count[token->payload - PARSE_COPY]++;
+                x->copied += end - at;
+            } else {
+                x->count[token->payload]++;
+                note_record(x, token->payload, record);
+            }
         }
     }
-    return n;
+}
+
+static uint16_t cost_of(float tokens, uint32_t count) {
+    return (uint16_t)(PARSE_BIT * log2f(tokens / ((float)count + 0.5f)));
+}
+
+static float count_all(const lexicon *x) {
+    float tokens = 1;
+    for (uint32_t i = 0; i < x->n; i++) tokens += (float)x->count[i];
+    for (uint32_t i = 0; i < COPY_CODES; i++) tokens += (float)x->copy_count[i];
+    return tokens;
+}
+
+/* Prices all by how often they were used. */
+static void price(lexicon *x) {
+    float tokens = count_all(x);
+    for (uint32_t i = 0; i < x->n; i++) x->cost[i] = cost_of(tokens, x->count[i]);
+    for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_cost[i] = cost_of(tokens, x->copy_count[i]);
+}
+
+static void open_parser(lexicon *x) {
+    price(x);
+    x->parser->d = NULL;
+    x->parser->match = &x->match;
+    x->parser->phrase_cost = x->cost;
+    x->parser->copy_cost = x->copy_cost;
+    x->parser->copies = x->copies;
+    memset(x->record, 0, x->n * sizeof *x->record);
+}
+
+static void forget_counts(lexicon *x) {
+    memset(x->count, 0, x->n * sizeof *x->count);
+    memset(x->copy_count, 0, sizeof x->copy_count);
+    x->copied = 0;
+}
+
+void lexicon_count(lexicon *x, const sample_set *set) {
+    token_writer w = {0};
+    forget_counts(x);
+    for (uint32_t i = 0; i < set->n; i++) {
+        pace_keep();
+        parse_fast(x, &set->list[i], &w);
+    }
+    for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_count[i] = (uint32_t)w.n / COPIES_AT_FIRST;
+}
+
+size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max) {
+    token_writer w = {tokens, 0, max};
+    if (x->parser) open_parser(x);
+    forget_counts(x);
+    for (uint32_t i = 0; i < set->n; i++) {
+        pace_keep();
+        put_token(&w, LEXICON_START);
+        if (x->parser)
+            parse_cheapest(x, &set->list[i], i, &w);
+        else
+            parse_fast(x, &set->list[i], &w);
+    }
+    return w.n;
+}
+
+/* ---- joining neighbours ---------------------------------------------------------------------- */
+
+static bool is_known(const lexicon *x, const uint8_t *text, uint32_t len) {
+    uint32_t phrase;
+    return match(x, text, len, &phrase) == len;
+}
+
+/* Joins a pair that was seen so often, if that saves enough. */
+static void join_if_worth(lexicon *x, uint32_t a, uint32_t b, uint32_t count, float tokens) {
+    uint8_t text[PHRASE_LEN_MAX + 8];
+    uint32_t len = x->len[a] + x->len[b];
+    float bits = (float)(x->cost[a] + x->cost[b]) / PARSE_BIT + WORTH_OF_TOKEN;
+    float saved = (float)count * (bits - log2f(tokens / (float)count));
+    if (count < 2 || saved < WORTH_JOINING) return;
+    memcpy(text, x->text + x->at[a], x->len[a]);
+    memcpy(text + x->len[a], x->text + x->at[b], x->len[b]);
+    if (is_known(x, text, len)) return;
+    uint32_t joined = join(x, a, b);
+    if (joined != b) x->count[joined] = count;
+}
+
+/* Counts the pairs of neighbours among tokens. */
+static void count_pairs(const lexicon *x, pairs *t, const uint32_t *tokens, size_t n) {
+    for (size_t i = 1; i < n; i++) {
+        uint32_t a = tokens[i - 1], b = tokens[i];
+        if (a >= LEXICON_COPY || b >= LEXICON_COPY) continue;
+        if (x->len[a] + x->len[b] <= PHRASE_LEN_MAX) count_pair(t, a, b);
+    }
+}
+
+bool lexicon_join(lexicon *x, const sample_set *set) {
+    pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
+    t.cells = x->mem->alloc(t.n * sizeof *t.cells);
+    size_t most = set->bytes + set->n + 1;
+    if (most > JOIN_TOKENS) most = JOIN_TOKENS;
+    uint32_t *tokens = x->mem->alloc(most * sizeof *tokens);
+    if (t.cells && tokens) {
+        memset(t.cells, 0, t.n * sizeof *t.cells);
+        size_t n = lexicon_parse(x, set, tokens, most);
+        if (x->copied < set->bytes / COPIES_SHARE) x->copies = false;
+        count_pairs(x, &t, tokens, n < most ? n : most);
+        price(x);
+        float all = count_all(x);
+        for (uint32_t i = 0; i < t.n; i++)
+            if (t.cells[i])
+                join_if_worth(x, (uint32_t)(t.cells[i] >> 44),
+                              (uint32_t)(t.cells[i] >> 24) & 0xfffff,
+                              (uint32_t)t.cells[i] & 0xffffff, all);
+    }
+    if (tokens) x->mem->free(tokens);
+    if (t.cells) x->mem->free(t.cells);
+    return t.cells && tokens;
 }
 
 /* ---- weeding out ----------------------------------------------------------------------------- */
+
+/* Writes the bits that the cheapest parse of each end of a record takes, without copies. */
+static void cost_of_rest(const lexicon *x, const uint8_t *p, uint32_t n, uint32_t *rest) {
+    rest[n] = 0;
+    for (uint32_t at = n; at-- > 0;) {
+        uint8_t tail[8] = {0};
+        phrase_found found[PHRASE_LEN_MAX];
+        if (n - at < 8) memcpy(tail, p + at, n - at);
+        unsigned count = phrase_match_all(&x->match, n - at < 8 ? tail : p + at, n - at, found);
+        rest[at] = UINT32_MAX;
+        for (unsigned i = 0; i < count; i++) {
+            uint32_t cost = x->cost[found[i].payload] + rest[at + found[i].len];
+            if (cost < rest[at]) rest[at] = cost;
+        }
+    }
+}
+
+void lexicon_regret(lexicon *x, const sample_set *set) {
+    uint32_t rest[REGRET_BYTES + 1];
+    if (!x->parser) return;
+    price(x);
+    memset(x->regret, 0, x->n * sizeof *x->regret);
+    for (uint32_t i = 0; i < set->n; i += REGRET_EVERY) {
+        pace_keep();
+        const uint8_t *p = set->list[i].data;
+        uint32_t n = set->list[i].len < REGRET_BYTES ? set->list[i].len : REGRET_BYTES;
+        cost_of_rest(x, p, n, rest);
+        for (uint32_t at = 0, phrase; at < n;) {
+            uint32_t end = at + match(x, p + at, n - at, &phrase);
+            uint32_t lost = x->cost[phrase] + rest[end] - rest[at];
+            x->regret[phrase] += (float)(lost * REGRET_EVERY) / PARSE_BIT;
+            at = end;
+        }
+    }
+}
 
 /* Bits that a phrase saves in the sample, against writing its bytes with other phrases. */
 static float saves(const lexicon *x, uint32_t i, float tokens) {
@@ -176,6 +391,30 @@ static float saves(const lexicon *x, uint32_t i, float tokens) {
         without += log2f(tokens / ((float)x->count[part] + uses)) + WORTH_OF_TOKEN;
     }
     return uses * (without - log2f(tokens / uses));
+}
+
+/* The same where the cheapest parse would write its bytes; one that no two records have saves
+ * nothing in others. */
+static float saves_cheapest(const lexicon *x, uint32_t i) {
+    const uint8_t *p = x->text + x->at[i];
+    uint32_t best[PHRASE_LEN_MAX + 1], len = x->len[i];
+    if (x->count[i] == 0 || x->record[i] != LEXICON_SPREAD) return 0;
+    memset(best, 0xff, sizeof best);
+    best[0] = 0;
+    for (uint32_t at = 0; at < len; at++) {
+        uint8_t tail[16] = {0};
+        phrase_found found[PHRASE_LEN_MAX];
+        memcpy(tail, p + at, len - at < 8 ? len - at : 8);
+        unsigned n = phrase_match_all(&x->match, len - at < 8 ? tail : p + at, len - at, found);
+        for (unsigned f = 0; f < n; f++) {
+            uint32_t end = at + found[f].len;
+            uint32_t cost =
+                best[at] + x->cost[found[f].payload] + (uint32_t)(WORTH_OF_TOKEN * PARSE_BIT);
+            if (found[f].payload != i && cost < best[end]) best[end] = cost;
+        }
+    }
+    float saved = (float)best[len] / PARSE_BIT - WORTH_OF_TOKEN - (float)x->cost[i] / PARSE_BIT;
+    return (float)x->count[i] * saved - x->regret[i] * REGRET_WEIGHT;
 }
 
 /* The value that all but `most` of the values are not above. */
@@ -200,14 +439,23 @@ static void renumber(lexicon *x, uint32_t i, uint32_t to) {
     make_known(x, to);
 }
 
+/* By how much a phrase makes up for the memory that it takes; 0: not worth keeping. */
+static float worth(const lexicon *x, uint32_t i, float tokens) {
+    float saved = x->parser ? saves_cheapest(x, i) : saves(x, i, tokens);
+    unsigned room = PHRASE_ROOM + x->len[i] + (cells_for(x->len[i]) - 1) * MARKER_ROOM;
+    return saved < WORTH_KEEPING ? 0 : saved / (float)room;
+}
+
 bool lexicon_keep(lexicon *x, uint32_t most) {
     float *value = x->mem->alloc(x->n * sizeof *value), tokens = 0;
     if (!value) return false;
     for (uint32_t i = 0; i < x->n; i++) tokens += (float)x->count[i];
-    for (uint32_t i = 0; i < x->n; i++) value[i] = i < 256 ? 0 : saves(x, i, tokens);
-    float limit = limit_of(value, x->n, most < 256 ? 0 : most - 256);
-    if (limit < WORTH_KEEPING) limit = WORTH_KEEPING;
-    uint32_t kept = 0;
+    for (uint32_t i = 256; i < x->n; i++) value[i] = worth(x, i, tokens);
+    float limit = limit_of(value + 256, x->n - 256, most < 256 ? 0 : most - 256);
+    uint32_t kept = 0, cells = 0;
+    for (uint32_t i = 256; i < x->n; i++)
+        if (value[i] > limit) cells += cells_for(x->len[i]);
+    size_matcher(x, cells);
     empty_matcher(x);
     for (uint32_t i = 0; i < x->n; i++)
         if (i < 256 || value[i] > limit) renumber(x, i, kept++);

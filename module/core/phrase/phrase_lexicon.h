@@ -8,10 +8,10 @@
 #ifndef CKV_PHRASE_LEXICON_H
 #define CKV_PHRASE_LEXICON_H
 
-#include "phrase/phrase.h"
-#include "phrase/phrase_match.h"
+#include "phrase/phrase_parse.h"
 
 #define LEXICON_START UINT32_MAX /* among tokens: a record begins here */
+#define LEXICON_COPY  PARSE_COPY /* and above, below the start: copy k is this + k */
 
 typedef struct lexicon {
     const mem *mem;
@@ -23,7 +23,18 @@ typedef struct lexicon {
     uint32_t *at;    /* [n] where a phrase lies in text */
     uint32_t *count; /* [n] uses in the sample, by the last lexicon_parse() */
     uint8_t *len;    /* [n] */
+    /* For the cheapest parse; NULL: the fast one. */
+    phrase_parser *parser;
+    uint16_t *cost;   /* [n] */
+    uint32_t *record; /* [n] the last one with the phrase, + 1; LEXICON_SPREAD: there are two */
+    float *regret;    /* [n] bits that the fast parse loses by taking it, by lexicon_regret() */
+    bool copies;
+    uint32_t copy_count[COPY_CODES];
+    uint16_t copy_cost[COPY_CODES];
+    size_t copied; /* bytes */
 } lexicon;
+
+#define LEXICON_SPREAD UINT32_MAX
 
 /* The records to learn from; `bytes` is the sum of their lengths. */
 typedef struct sample_set {
@@ -32,19 +43,30 @@ typedef struct sample_set {
     size_t bytes;
 } sample_set;
 
-/* An empty lexicon has the single bytes. Its size follows the sample's. */
-bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes);
+/* An empty lexicon has the single bytes. Its size follows the sample's. `cheapest`: how the sample,
+ * and all that is encoded, is to be parsed. */
+bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes, bool cheapest);
 void lexicon_free(lexicon *x);
 
 /* One pass over the sample that makes a phrase of each pair of neighbours seen `often` times. */
 bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often);
 
+/* Counts the phrases of a fast parse: what the first cheapest one has to start from. */
+void lexicon_count(lexicon *x, const sample_set *set);
+
+/* Makes phrases of neighbours in the cheapest parse that are worth it. */
+bool lexicon_join(lexicon *x, const sample_set *set);
+
 /* Cuts the sample into phrases and counts them. Writes the first `max` of them to `tokens`, each
  * record's after a LEXICON_START. Returns how many there are in all, starts included. */
 size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max);
 
-/* Keeps the `most` phrases that save most, none that save too little, and all single bytes;
- * counts must be there and are kept, numbers are not. */
+/* Finds out what the fast parse, which takes the longest phrase, loses by which: a phrase may end
+ * where nothing good goes on. Counts must be there. */
+void lexicon_regret(lexicon *x, const sample_set *set);
+
+/* Keeps the `most` phrases that save most for the memory they take, none that saves too little, and
+ * all single bytes; counts and regrets must be there. Counts are kept, numbers are not. */
 bool lexicon_keep(lexicon *x, uint32_t most);
 
 #endif

@@ -100,3 +100,39 @@ unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t lef
     }
     return 0;
 }
+
+/* All phrases of more than 8 bytes. Returns how many. */
+static unsigned match_all_long(const phrase_matcher *t, const uint8_t *p, size_t left,
+                               phrase_found *found) {
+    unsigned n = 0;
+    uint64_t before = 0;
+    for (unsigned tier = 1; tier < MATCH_TIERS && left > 8 * tier; tier++) {
+        before = match_hash(before, phrase_load64(p + 8 * (tier - 1)), 8);
+        uint64_t marker = *find(t, match_hash(before, 0, MATCH_MARKER_LEN), p, 8 * tier);
+        if (marker == 0) break;
+        uint32_t lens = match_payload(marker);
+        uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
+        for (unsigned len = 1; len <= 8 && 8 * tier + len <= left; len++) {
+            if (!(lens & 1u << (len - 1))) continue;
+            uint64_t hash = match_hash(before, word & match_mask(len), len);
+            uint64_t cell = *find(t, hash, p, 8 * tier + len);
+            if (cell != 0) found[n++] = (phrase_found){8 * tier + len, match_payload(cell)};
+        }
+        if (!(lens & 0x100)) break;
+    }
+    return n;
+}
+
+unsigned phrase_match_all(const phrase_matcher *t, const uint8_t *p, size_t left,
+                          phrase_found *found) {
+    uint64_t word = phrase_load64(p);
+    unsigned eight = match_filter(t, word, 8), n = 1;
+    found[0] = (phrase_found){1, t->single[word & 0xff]};
+    for (unsigned lens = match_lens(t, word, eight, left); lens; lens &= lens - 1) {
+        unsigned len = 2u + (unsigned)__builtin_ctz(lens);
+        found[n].len = len;
+        n += match_word(t, word, len, &found[n].payload);
+    }
+    if (eight & MATCH_LONGER && left > 8) n += match_all_long(t, p, left, found + n);
+    return n;
+}

@@ -60,6 +60,16 @@ unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint
 unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t left,
                            uint32_t *payload);
 
+/* A phrase that some bytes begin with. */
+typedef struct phrase_found {
+    uint32_t len, payload;
+} phrase_found;
+
+/* Finds all phrases at p, of which `left` >= 1 bytes belong to the record, though 8 can be read;
+ * short ones first. Writes PHRASE_LEN_MAX at most; returns how many. */
+unsigned phrase_match_all(const phrase_matcher *t, const uint8_t *p, size_t left,
+                          phrase_found *found);
+
 static inline uint64_t phrase_load64(const uint8_t *p) {
     uint64_t w;
     memcpy(&w, p, sizeof w);
@@ -112,6 +122,17 @@ static inline bool match_word(const phrase_matcher *t, uint64_t word, unsigned l
     return false;
 }
 
+/* Which lengths of 2 to 8 bytes a phrase at `word` may have, bit by bit; `eight` is the filter's
+ * byte for 8. */
+static inline unsigned match_lens(const phrase_matcher *t, uint64_t word, unsigned eight,
+                                  size_t left) {
+    unsigned lens = (eight & 64) | (match_filter(t, word, 7) & 32) |
+                    (match_filter(t, word, 6) & 16) | (match_filter(t, word, 5) & 8) |
+                    (match_filter(t, word, 4) & 4) | (match_filter(t, word, 3) & 2) |
+                    (match_filter(t, word, 2) & 1);
+    return left < 8 ? lens & ((1u << left >> 1) - 1) : lens;
+}
+
 /* Finds the longest phrase at p, of which `left` >= 1 bytes belong to the record, though 8 can be
  * read. Returns its length. */
 static inline unsigned phrase_match(const phrase_matcher *t, const uint8_t *p, size_t left,
@@ -122,11 +143,7 @@ static inline unsigned phrase_match(const phrase_matcher *t, const uint8_t *p, s
         unsigned len = phrase_match_long(t, p, left, payload);
         if (len > 0) return len;
     }
-    unsigned lens = (eight & 64) | (match_filter(t, word, 7) & 32) |
-                    (match_filter(t, word, 6) & 16) | (match_filter(t, word, 5) & 8) |
-                    (match_filter(t, word, 4) & 4) | (match_filter(t, word, 3) & 2) |
-                    (match_filter(t, word, 2) & 1);
-    if (left < 8) lens &= (1u << left >> 1) - 1;
+    unsigned lens = match_lens(t, word, eight, left);
     while (lens) {
         unsigned top = 31u - (unsigned)__builtin_clz(lens);
         if (match_word(t, word, top + 2, payload)) return top + 2;

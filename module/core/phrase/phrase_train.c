@@ -9,7 +9,10 @@
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
  * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
  * more and more is asked for, until the test samples, one in 32, which were not learned from, get
- * longer.
+ * longer. For the cheapest parse 2 is good for all: what is frequent enough comes of joining and
+ * weeding out, each of which parses the sample with what the last one left:
+ *
+ *      grow --> join neighbours --> weed out --> join again --> weed out until it fits --> codes
  */
 #include "phrase/phrase_learn.h"
 
@@ -27,17 +30,19 @@
  * phrases then stays at about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
 #define RATIO_ONE           1000000u
+#define PHRASES_MOST        (PHRASE_MAX - COPY_CODES)
 
 typedef struct limits {
     size_t max_bytes;
     uint32_t classes, groups;
+    bool cheapest; /* how records will be parsed */
 } limits;
 
 /* What the tables of contexts and groups may take of the whole, found by trying. */
-static limits limits_for(size_t max_bytes) {
-    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48};
-    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80};
-    return (limits){max_bytes, 16, 160};
+static limits limits_for(size_t max_bytes, bool cheapest) {
+    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48, cheapest};
+    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80, cheapest};
+    return (limits){max_bytes, 16, 160, cheapest};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -84,34 +89,45 @@ static sample_set front(const sample_set *set, size_t bytes) {
 /* ---- learning -------------------------------------------------------------------------------- */
 
 static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
-    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1);
+    return phrase_size(x->mem, x->text, x->at, x->len, n, limits->groups, limits->classes + 1,
+                       lexicon_copies(x));
+}
+
+/* Keeps `most` of the phrases. False: out of memory. */
+static bool weed_out(lexicon *x, const sample_set *set, uint32_t most) {
+    lexicon_parse(x, set, NULL, 0);
+    lexicon_regret(x, set);
+    return lexicon_keep(x, most);
 }
 
 /* Weeds out until the dictionary fits. False: out of memory. */
 static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
-    uint32_t most = PHRASE_MAX;
+    uint32_t most = PHRASES_MOST;
     size_t least = size_of(x, 256, limits); /* the single bytes alone */
-    for (;;) {
-        lexicon_parse(x, set, NULL, 0);
-        if (!lexicon_keep(x, most)) return false;
+    while (least > 0 && weed_out(x, set, most)) {
         size_t bytes = size_of(x, x->n, limits);
-        if (least == 0 || bytes == 0) return false;
+        if (bytes == 0) return false;
         if (bytes <= limits->max_bytes || x->n == 256) return true;
         double room = limits->max_bytes > least ? (double)(limits->max_bytes - least) : 0;
         most = 256 + (uint32_t)((x->n - 256) * 0.99 * room / (double)(bytes - least));
         if (most < x->n / 2) most = x->n / 2;
     }
+    return false;
 }
 
 static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits) {
     phrase_dict *d = NULL;
-    size_t n = lexicon_parse(x, set, NULL, 0) + 1;
+    size_t n = set->bytes + set->n + 1;
     if (n > TOKENS_MAX) n = TOKENS_MAX;
     uint32_t *list = x->mem->alloc(n * sizeof *list);
-    uint8_t *class_of = x->mem->alloc(x->n);
+    uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
     if (list && class_of) {
         size_t got = lexicon_parse(x, set, list, n);
         token_list tokens = {list, got < n ? got : n};
+        for (size_t i = 0; i < tokens.n; i++)
+            if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)
+                list[i] = x->n + (list[i] - LEXICON_COPY);
+        for (uint32_t i = 0; i < lexicon_copies(x); i++) x->count[x->n + i] = x->copy_count[i];
         if (phrase_classify(x, tokens, limits->classes, class_of))
             d = phrase_code_groups(x, tokens, limits->classes, class_of, limits->groups);
     }
@@ -120,12 +136,21 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
     return d;
 }
 
+/* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
+ * of memory. */
+static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
+    lexicon_count(x, set);
+    return lexicon_join(x, set) && weed_out(x, set, PHRASES_MOST) && lexicon_join(x, set) &&
+           shrink(x, set, limits);
+}
+
 static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
                           uint32_t often) {
     lexicon x;
     phrase_dict *d = NULL;
-    if (lexicon_init(&x, m, set->bytes) && lexicon_grow(&x, set, often) && shrink(&x, set, limits))
-        d = make_dict(&x, set, limits);
+    bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
+    if (done) done = limits->cheapest ? refine(&x, set, limits) : shrink(&x, set, limits);
+    if (done) d = make_dict(&x, set, limits);
     lexicon_free(&x);
     return d;
 }
@@ -158,16 +183,12 @@ static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sa
     return NULL;
 }
 
-static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes) {
-    limits limits = limits_for(max_bytes);
-    shuffle(list, n);
-    sample_set set = cut(list, n), test = set;
-    if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
-    uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
-    phrase_dict *best = learn_and_rate(m, &set, &test, &limits, often);
-    sample_set some = front(&set, FREQUENT_BYTES);
-    for (often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
-        phrase_dict *d = learn_and_rate(m, &some, &test, &limits, often);
+/* Asks for more frequent pairs as long as the dictionary is as good. NULL: out of memory. */
+static phrase_dict *try_frequent(const mem *m, phrase_dict *best, const sample_set *set,
+                                 const sample_set *test, const limits *limits) {
+    sample_set some = front(set, FREQUENT_BYTES);
+    for (uint32_t often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
+        phrase_dict *d = learn_and_rate(m, &some, test, limits, often);
         bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
         phrase_free(worse ? d : best);
         if (worse) break;
@@ -176,12 +197,24 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
     return best;
 }
 
-phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes) {
+static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes,
+                          bool cheapest) {
+    limits limits = limits_for(max_bytes, cheapest);
+    shuffle(list, n);
+    sample_set set = cut(list, n), test = set;
+    if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
+    uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
+    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
+    return d && !cheapest ? try_frequent(m, d, &set, &test, &limits) : d;
+}
+
+phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
+                          bool cheapest) {
     if (n > UINT32_MAX) n = UINT32_MAX;
     phrase_sample *list = m->alloc(n * sizeof *list + 1);
     if (!list) return NULL;
     if (n > 0) memcpy(list, samples, n * sizeof *list);
-    phrase_dict *d = train(m, list, (uint32_t)n, max_bytes);
+    phrase_dict *d = train(m, list, (uint32_t)n, max_bytes, cheapest);
     m->free(list);
     return d;
 }

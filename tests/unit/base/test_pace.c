@@ -24,6 +24,8 @@ static struct {
     double sleep_for; /* each second that it was awake, at the most */
 } seen;
 
+static atomic_uint pace;
+
 static void woken(void) {
     seen.woke = seconds(CLOCK_MONOTONIC);
     seen.woke_cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -50,15 +52,17 @@ static void keeps(unsigned percent) {
     memset(&seen, 0, sizeof seen);
     seen.sleep_for = (100.0 - percent) / percent;
     woken();
-    pace_set(percent);
+    atomic_store(&pace, percent);
+    pace_follow(&pace);
     while (seen.sleeps < SLEEPS) pace_keep();
     CHECK(seen.asked >= seen.cpu * seen.sleep_for * 0.95);
     CHECK(seen.long_slices <= SLEEPS / 2);
 }
 
+/* As it does from the moment that it is told to hurry. */
 static void never_sleeps(void) {
     seen.sleeps = 0;
-    pace_set(100);
+    atomic_store(&pace, 100);
     double start = seconds(CLOCK_THREAD_CPUTIME_ID);
     while (seconds(CLOCK_THREAD_CPUTIME_ID) - start < 20 * SLICE) pace_keep();
     CHECK(seen.sleeps == 0);

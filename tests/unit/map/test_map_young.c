@@ -134,7 +134,8 @@ static void gone(void *unused, const uint8_t *key, size_t len) {
 
 static void take(map *m, flight *f) {
     if (f->begun) return;
-    young_batch_begin(&f->batch, all.mem, &all, YOUNG_BATCH_BYTES >> test_random() % 8);
+    young_batch_begin(&f->batch, all.mem, &all, YOUNG_BATCH_BYTES >> test_random() % 8,
+                      test_random() % 2 ? CODEC_CHEAPEST : CODEC_FAST);
     uint64_t now_ticks = expiry_ticks(now_ms);
     young_choice which = {now_ticks - test_random() % 1000, test_random() % 4 == 0};
     young_batch_fill(&f->batch, &all, which, now_ticks, 2);

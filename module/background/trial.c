@@ -1,0 +1,81 @@
+/* trial.c: see trial.h. */
+#include "background/trial.h"
+
+#include "ckv.h"
+#include "keyspace/maps.h"
+#include "server/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_EVERY 16           /* keys, or values */
+#define KEPT_BYTES (128u << 10) /* of a kind, at most; they fit one block */
+
+/* Records, each behind its length, and what they came to so far: those before `at`. */
+static struct kept {
+    uint8_t *bytes;
+    size_t used, seen, at;
+    double raw, current, candidate;
+} kept[2];
+
+void trial_clear(void) {
+    for (int kind = 0; kind < 2; kind++) {
+        free(kept[kind].bytes);
+        kept[kind] = (struct kept){0};
+    }
+}
+
+bool trial_keeps(trial_kind kind, const uint8_t *bytes, size_t len) {
+    struct kept *k = &kept[kind];
+    uint32_t prefix = (uint32_t)len;
+    if (k->seen++ % KEEP_EVERY != 0 || k->used + sizeof prefix + len > KEPT_BYTES) return false;
+    if (!k->bytes && !(k->bytes = malloc(KEPT_BYTES))) return false;
+    memcpy(k->bytes + k->used, &prefix, sizeof prefix);
+    memcpy(k->bytes + k->used + sizeof prefix, bytes, len);
+    k->used += sizeof prefix + len;
+    return true;
+}
+
+/* Bytes that a codec makes of a record's key or value. */
+static size_t encoded_len(const codec *c, trial_kind kind, const uint8_t *bytes, size_t len) {
+    codec_workspace *w = &ckv.shared.work;
+    codec_effort effort = {CODEC_CHEAPEST, ckv.shared.codecs.zstd_level};
+    codec_value value;
+    if (kind == TRIAL_VALUE)
+        return codec_encode_value(c, w, &w->moved, effort, bytes, len, &value) ? value.len : len;
+    uint8_t key[MAP_KEY_MAX + 1];
+    size_t got = codec_encode_key(c, bytes, len, key, sizeof key);
+    return got == CODEC_NO_ROOM ? len : got;
+}
+
+static void try_next(struct kept *k, trial_kind kind, const codec *candidate) {
+    uint32_t len;
+    memcpy(&len, k->bytes + k->at, sizeof len);
+    const uint8_t *bytes = k->bytes + k->at + sizeof len;
+    k->raw += len;
+    k->current += (double)encoded_len(codecs_current(&ckv.shared.codecs), kind, bytes, len);
+    k->candidate += (double)encoded_len(candidate, kind, bytes, len);
+    k->at += sizeof len + len;
+}
+
+bool trial_step(const codec *candidate, uint64_t deadline_us) {
+    for (int kind = TRIAL_KEY; kind <= TRIAL_VALUE; kind++) {
+        while (kept[kind].at < kept[kind].used) {
+            try_next(&kept[kind], (trial_kind)kind, candidate);
+            if (clock_monotonic_us() >= deadline_us) return false;
+        }
+    }
+    return true;
+}
+
+double trial_saved(const codec *candidate) {
+    map_totals all = maps_totals().totals;
+    const double stored[2] = {(double)all.key_bytes, (double)all.value_bytes};
+    double now = (double)codecs_current(&ckv.shared.codecs)->bytes, then = (double)candidate->bytes;
+    for (int kind = 0; kind < 2; kind++) {
+        if (kept[kind].raw == 0) continue;
+        now += stored[kind] * kept[kind].current / kept[kind].raw;
+        then += stored[kind] * kept[kind].candidate / kept[kind].raw;
+    }
+    return now > 0 ? 100 * (now - then) / now : 0;
+}
