@@ -15,6 +15,7 @@ typedef enum catalogue_kind {
     COMMAND_SORT,    /* the same, and keys that are made of patterns */
     COMMAND_WATCH,
     COMMAND_DEBUG, /* any argument may be a key */
+    COMMAND_CLUSTER,
     COMMAND_MULTI,
     COMMAND_EXEC,
     COMMAND_DISCARD,

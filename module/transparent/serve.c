@@ -207,6 +207,7 @@ static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first,
         return true;
     }
     case SERVED_KEYLESS:
+    case SERVED_CURSOR:
     case SERVED_FIGURES:
         break;
     }
@@ -277,8 +278,8 @@ static void look_at_acl_again(void) {
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
-    served_keys keys = served_keys_of(e->served);
-    bool keyless = keys == SERVED_KEYLESS || keys == SERVED_FIGURES;
+    bool lists = served_lists(e->served);
+    bool keyless = lists || served_keys_of(e->served) == SERVED_FIGURES;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
     if (!keyless && !can_serve(f, e, argc, first, last, step)) {
         leave_range(f, argc, first, last, step);
@@ -292,7 +293,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     if (way == PERMISSION_DENIED) return;
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
-    else if (way == PERMISSION_BY_RULES || keys == SERVED_KEYLESS) /* nobody else can list them */
+    else if (way == PERMISSION_BY_RULES || lists)
         rename_command(f, served_by_rules(e->served));
     else if (!keyless)
         leave_range(f, argc, first, last, step);
@@ -386,6 +387,10 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
         active_expiry_enable(!arg_is(arg(f, 2), "0"));
 }
 
+static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
+    if (argc == 3 && arg_is(arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
+}
+
 static void filter(filtered *f) {
     size_t len;
     if (untold && !RedisModule_AvoidReplicaTraffic()) tell_untold();
@@ -414,6 +419,9 @@ static void filter(filtered *f) {
         break;
     case COMMAND_DEBUG:
         on_debug(f, e, argc);
+        break;
+    case COMMAND_CLUSTER:
+        on_cluster(f, e, argc);
         break;
     case COMMAND_MULTI:
         on_multi(f);

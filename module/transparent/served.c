@@ -6,6 +6,7 @@
 #include "keyspace/native.h"
 #include "server/reply.h"
 #include "transparent/permission.h"
+#include "transparent/serve_cluster.h"
 #include "transparent/serve_debug.h"
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
@@ -69,8 +70,10 @@ static const served_command table[] = {
     {"memory", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
     {"scan", SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace"},
     {"keys", SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous"},
+    {"clusterscan", SERVED_CURSOR, false, serve_cluster_scan, "readonly", "keyspace"},
     {"randomkey", SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace"},
     {"debug", SERVED_FIGURES, false, serve_debug, "admin", "admin dangerous"},
+    {"cluster", SERVED_FIGURES, false, serve_cluster, "allow-stale", "slow"},
     {"info", SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous"},
 };
 
@@ -87,9 +90,14 @@ static const command_entry *our_command(const char *name) {
     return NULL;
 }
 
+static bool is_list(const served_command *s) {
+    return s->keys == SERVED_KEYLESS || s->keys == SERVED_CURSOR;
+}
+
 /* The keys of commands that only exist here. */
 static command_keys keys_of(served_keys keys) {
-    return keys == SERVED_FIRST ? KEYS_ONE : keys == SERVED_SECOND ? KEYS_SECOND : KEYS_NONE;
+    if (keys == SERVED_FIRST || keys == SERVED_CURSOR) return KEYS_ONE;
+    return keys == SERVED_SECOND ? KEYS_SECOND : KEYS_NONE;
 }
 
 static command_entry entry_of(const served_command *s) {
@@ -136,9 +144,10 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command
     e.name = name;
     e.flags = flags;
     e.syntax = NULL;
-    if (asks || s->keys == SERVED_KEYLESS) e.function = asks ? ask_and_run : list_and_ask;
+    if (asks || is_list(s)) e.function = asks ? ask_and_run : list_and_ask;
     /* The keys are asked about together with the command, by the rules of the server's own. */
-    if (asks && e.keys != KEYS_COUNTED) e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
+    if ((asks && e.keys != KEYS_COUNTED) || s->keys == SERVED_CURSOR)
+        e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;
     return RedisModule_CreateString(NULL, name, strlen(name));
 }
@@ -194,6 +203,10 @@ uint8_t served_find(const char *name) {
 
 served_keys served_keys_of(int served) {
     return table[served].keys;
+}
+
+bool served_lists(int served) {
+    return is_list(&table[served]);
 }
 
 bool served_writes_strings(int served) {

@@ -16,6 +16,7 @@
 /* Where the keys of a served command are, and what the filter needs of them. */
 typedef enum served_keys {
     SERVED_KEYLESS, /* it concerns all keys */
+    SERVED_CURSOR,  /* the same; the first argument leads to a node of a cluster, as a key would */
     SERVED_FIGURES, /* none: it tells of them, and the server itself may as well */
     SERVED_FIRST,   /* the first argument */
     SERVED_SECOND,  /* the second one, if there is one */
@@ -31,6 +32,8 @@ int served_register(RedisModuleCtx *ctx);
  * CATALOGUE_OURS: it tells an AOF and replicas of moves. */
 uint8_t served_find(const char *name);
 served_keys served_keys_of(int served);
+/* Whether it lists or counts all keys, which nobody else can. */
+bool served_lists(int served);
 /* Whether it may write a string under a key that has none: which belongs into ckv. */
 bool served_writes_strings(int served);
 

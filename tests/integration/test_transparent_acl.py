@@ -25,8 +25,8 @@ USERS = {
     "selector": "+get ~cache:* (+set ~other:*)",
     "selectors": "(+@read ~cache:*) (+@write ~other:*)",
     "selector-of-both": "+get +mget %R~cache:* (+set +mset +del ~cache:*) (+@all ~other:*)",
-    "subcommands": "-@all +object|encoding +memory|usage +type ~*",
-    "not-a-subcommand": "+@all -object|freq -config|get ~*",
+    "subcommands": "-@all +object|encoding +memory|usage +cluster|countkeysinslot +type ~*",
+    "not-a-subcommand": "+@all -object|freq -config|get -cluster|countkeysinslot ~*",
     "first-argument": "-@all +get ~cache:* +select|0",
     "lists": "+scan +keys +dbsize +randomkey ~cache:*",
     "single-commands": "+del +exists +expire +ttl +incr +append +getdel +mget +dump +type +rename +setbit +copy ~cache:*",
@@ -42,7 +42,7 @@ GETEX %s|GETEX %s EX 100|STRLEN %s|APPEND %s x|GETRANGE %s 0 1|SUBSTR %s 0 1|SET
 DECRBY %s 2|INCRBYFLOAT %s 1.5|MGET %s|MSET %s v|MSETNX %s v|DEL %s|UNLINK %s|EXISTS %s|TOUCH %s|TTL %s|PTTL %s
 EXPIRETIME %s|PEXPIRETIME %s|EXPIRE %s 100|PEXPIRE %s 100000|EXPIREAT %s 9999999999|PEXPIREAT %s 9999999999000|PERSIST %s
 TYPE %s|DUMP %s|OBJECT ENCODING %s|OBJECT FREQ %s|OBJECT HELP|MEMORY USAGE %s|MEMORY DOCTOR
-DBSIZE|SCAN 0|SCAN 0 COUNT 1|KEYS *|RANDOMKEY
+DBSIZE|SCAN 0|SCAN 0 COUNT 1|KEYS *|RANDOMKEY|CLUSTERSCAN 0|CLUSTERSCAN 0-{06S}-0|CLUSTER COUNTKEYSINSLOT 5|CLUSTER KEYSLOT x
 SETBIT %s 1 1|GETBIT %s 1|BITCOUNT %s|BITOP NOT %s %s|BITFIELD %s GET u8 0|BITFIELD_RO %s GET u8 0|PFADD %s x|PFCOUNT %s
 LPUSH %s x|HSET %s f v|SADD %s m|SORT %s|SORT_RO %s|LCS %s %s|COPY %s %s REPLACE|RENAME %s %s|RENAMENX %s %s|MOVE %s 1
 EVAL return(redis.call('get',KEYS[1])) 1 %s|EVAL return(redis.pcall('set',KEYS[1],1)) 1 %s
