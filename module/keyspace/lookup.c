@@ -4,6 +4,7 @@
 #include "keyspace/due.h"
 #include "keyspace/held.h"
 #include "keyspace/map_home.h"
+#include "keyspace/maps.h"
 #include "keyspace/migration.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
@@ -14,10 +15,11 @@
 #include "server/reply.h"
 #include "server/role.h"
 
-/* Expired records are deleted when somebody meets them, if this server may. */
+/* Expired records are deleted when somebody meets them, if this server may: not of a slot that is on
+ * its way here, whose keys expire where they come from. */
 static void expire_if_due(record *r) {
     int64_t at_ms = map_expiry_ms(&r->pos);
-    r->found = at_ms > r->now_ms || role_repeats(r->ctx);
+    r->found = at_ms > r->now_ms || role_repeats(r->ctx) || maps_hidden(r->place);
     if (r->found)
         due_note(r->db, r->name, at_ms, r->now_ms);
     else if (role_may_expire(r->ctx))

@@ -294,8 +294,8 @@ int serve_cluster_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
 
 /* ---- CLUSTER --------------------------------------------------------------------------------- */
 
-/* The map of a slot is a key to the server; to users its records are, also while it is on its way
- * here: the server counts such keys as well. */
+/* The map of a slot is a key to the server; to users its records are. While it is on its way here
+ * the server counts it as well (Valkey), or nothing. */
 static long long count_records(RedisModuleCtx *ctx, uint32_t slot) {
     const keyed_map *s = maps_at(RedisModule_GetSelectedDb(ctx), slot);
     return s ? (long long)s->m->totals.records - 1 : 0;
@@ -310,5 +310,6 @@ int serve_cluster(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return native_reply(ctx, reply);
     long long own = RedisModule_CallReplyInteger(reply);
     RedisModule_FreeCallReply(reply);
-    return RedisModule_ReplyWithLongLong(ctx, own + count_records(ctx, (uint32_t)slot));
+    if (own > 0) own += count_records(ctx, (uint32_t)slot);
+    return RedisModule_ReplyWithLongLong(ctx, own);
 }
