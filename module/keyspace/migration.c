@@ -4,6 +4,9 @@
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* ---- Valkey: redismodule.h is Redis' own and knows nothing of these -------------------------- */
 
 #define VALKEY_OPTION_HANDLE_ATOMIC_SLOT_MIGRATION (1 << 5)
@@ -89,6 +92,58 @@ static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub,
         for (int32_t i = 0; i < slots->count; i++)
             maps_unlist_slots(slots->ranges[i].first, slots->ranges[i].last);
     hide_all(slots, sub == REDIS_TRIM_STARTED);
+}
+
+/* ---- Valkey's imports of a file ---------------------------------------------------------------
+ */
+
+/* What a migration says under a word, a copy that the caller frees; "": nothing. */
+static RedisModuleString *field(RedisModuleCtx *ctx, RedisModuleCallReply *migration,
+                                const char *word) {
+    size_t len, n = RedisModule_CallReplyLength(migration);
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        RedisModuleCallReply *name = RedisModule_CallReplyArrayElement(migration, i);
+        const char *text = RedisModule_CallReplyStringPtr(name, &len);
+        if (text && len == strlen(word) && !memcmp(text, word, len))
+            return RedisModule_CreateStringFromCallReply(
+                RedisModule_CallReplyArrayElement(migration, i + 1));
+    }
+    return RedisModule_CreateString(ctx, "", 0);
+}
+
+static bool says(RedisModuleCtx *ctx, RedisModuleCallReply *migration, const char *word,
+                 const char *wanted) {
+    RedisModuleString *value = field(ctx, migration, word);
+    bool same = !strcmp(RedisModule_StringPtrLen(value, NULL), wanted);
+    RedisModule_FreeString(ctx, value);
+    return same;
+}
+
+static bool is_import_under_way(RedisModuleCtx *ctx, RedisModuleCallReply *migration) {
+    static const char *const over[] = {"success", "failed", "cancelled"};
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        if (says(ctx, migration, "state", over[i])) return false;
+    return says(ctx, migration, "operation", "IMPORT");
+}
+
+/* "0-99 200-200" */
+static void hide_ranges(const char *text) {
+    int first, last, len;
+    for (; sscanf(text, "%d-%d %n", &first, &last, &len) >= 2; text += len) hide(first, last, true);
+}
+
+void migration_loaded(RedisModuleCtx *ctx) {
+    if (!migration_option()) return;
+    RedisModuleCallReply *all = RedisModule_Call(ctx, "CLUSTER", "c", "GETSLOTMIGRATIONS");
+    bool listed = all && RedisModule_CallReplyType(all) == REDISMODULE_REPLY_ARRAY;
+    for (size_t i = 0; listed && i < RedisModule_CallReplyLength(all); i++) {
+        RedisModuleCallReply *migration = RedisModule_CallReplyArrayElement(all, i);
+        if (!is_import_under_way(ctx, migration)) continue;
+        RedisModuleString *ranges = field(ctx, migration, "slot_ranges");
+        hide_ranges(RedisModule_StringPtrLen(ranges, NULL));
+        RedisModule_FreeString(ctx, ranges);
+    }
+    if (all) RedisModule_FreeCallReply(all);
 }
 
 /* ---- the start ------------------------------------------------------------------------------- */

@@ -15,7 +15,8 @@
  *               trimming (it failed) forgets and
  *               shows
  *
- * Replicas hear of imports and of trimming as well.
+ * Replicas hear of imports and of trimming as well. Of an import that a file tells of, a replica's
+ * after its full sync, Valkey says nothing, and is asked.
  */
 #ifndef CKV_MIGRATION_H
 #define CKV_MIGRATION_H
@@ -31,6 +32,9 @@ int migration_option(void);
 
 /* Listens to the server, if it can migrate slots so. */
 int migration_start(RedisModuleCtx *ctx);
+
+/* A file has been loaded. */
+void migration_loaded(RedisModuleCtx *ctx);
 
 /* Whether a map is to come whole (Redis) to a place that has none yet: native strings of the slot,
  * which come as SET, must not become records before, or the map would find another in its place. */

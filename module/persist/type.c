@@ -6,6 +6,7 @@
 #include "core/map/map_defrag.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
+#include "keyspace/migration.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
@@ -129,6 +130,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     }
     prefixes_loading(false);
     rdb_loading_ended();
+    migration_loaded(ctx);
     if (maps_any()) aof_form_has_records();
     mover_begin_anew();
 }
