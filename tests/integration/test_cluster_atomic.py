@@ -83,10 +83,13 @@ def ended(cluster, target):
     return cluster.server.state(target) in ("done", "failed")
 
 
-def move(cluster, source, target, first, last):
+def move(cluster, source, target, first, last, meanwhile=lambda: None):
     cluster.server.start(source, target, first, last)
-    wait_for(lambda: ended(cluster, target), 60)
-    assert cluster.server.state(target) == "done"
+    meanwhile()
+    # The one that was not asked may know of no more than the migration before yet.
+    for node in (source, target) if cluster.server.asked == "source" else (target, source):
+        wait_for(lambda node=node: ended(cluster, node), 60)
+        assert cluster.server.state(node) == "done"
     cluster.wait()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from cluster import Cluster, Writer, end_move, keys_of, migrate, other, slot_of, start_move
 from helpers import now_ms, wait_for
-from test_cluster_atomic import Redis, Valkey
+from test_cluster_atomic import Redis, Valkey, move
 
 
 @pytest.fixture(scope="module")
@@ -93,16 +93,6 @@ def atomic(cluster):
     return cluster
 
 
-def move_atomically(cluster, source, target, slot, meanwhile=lambda: None):
-    cluster.server.start(source, target, slot, slot)
-    meanwhile()
-    # The other one may know of no more than the migration before yet.
-    for node in (source, target) if cluster.server.asked == "source" else (target, source):
-        wait_for(lambda node=node: cluster.server.state(node) in ("done", "failed"), 60)
-        assert cluster.server.state(node) == "done"
-    cluster.wait()
-
-
 def test_what_moves_out_while_its_slot_arrives(atomic):
     """The node that the slot comes to is sent SETBIT and APPEND of strings that it has as records."""
     slot = slot_of(b"moves out")
@@ -117,7 +107,7 @@ def test_what_moves_out_while_its_slot_arrives(atomic):
                 rc.execute_command("SETBIT", key, 7, 1)
                 rc.execute_command("APPEND", key, "+")
 
-        move_atomically(atomic, source, other(atomic, source), slot, change)
+        move(atomic, source, other(atomic, source), slot, slot, change)
         wanted = b"girst " + b"first " * 19 + b"+"
         assert [key for key in keys if rc.execute_command("GET", key) != wanted] == []
 
@@ -160,5 +150,5 @@ def test_atomically(atomic):
     for _ in range(4):
         source = cluster.owner(slot)
         target = other(cluster, source)
-        move_atomically(cluster, source, target, slot)
+        move(cluster, source, target, slot, slot)
     finish(cluster, writers, cluster.owner(slot))
