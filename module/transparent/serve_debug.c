@@ -4,6 +4,7 @@
 #include "core/base/siphash.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
+#include "keyspace/places.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +76,8 @@ static void add_key(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleKey
     bool is_map = RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_MODULE &&
                   RedisModule_ModuleTypeGetType(key) == ckv.type;
     const keyed_map *s = is_map ? RedisModule_ModuleTypeGetValue(key) : NULL;
-    if (s && maps_served(s))
+    /* Also in slots that are another node's by now, as the server has it. */
+    if (s && s->place != PLACES_NONE)
         add_map(d, s->m);
     else
         add_other(d, name, bytes, key_len);
