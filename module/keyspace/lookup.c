@@ -15,8 +15,8 @@
 #include "server/reply.h"
 #include "server/role.h"
 
-/* Expired records are deleted when somebody meets them, if this server may: not of a slot that is on
- * its way here, whose keys expire where they come from. */
+/* Expired records are deleted when somebody meets them, if this server may: not of a slot that is
+ * on its way here, whose keys expire where they come from. */
 static void expire_if_due(record *r) {
     int64_t at_ms = map_expiry_ms(&r->pos);
     r->found = at_ms > r->now_ms || role_repeats(r->ctx) || maps_hidden(r->place);
