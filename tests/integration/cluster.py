@@ -205,6 +205,16 @@ def end_move(cluster, target, slot):
             node.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
 
 
+def move_slot(cluster, slot):
+    """To the other one of two primaries, key by key."""
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    start_move(source, target, slot)
+    migrate(source, target, slot)
+    end_move(cluster, target, slot)
+    cluster.wait()
+
+
 def other(cluster, node):
     return next(n for n in cluster.primaries if n is not node)
 

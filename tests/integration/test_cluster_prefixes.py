@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster import Cluster, Writer, end_move, keys_of, migrate, other, slot_of, start_move
+from cluster import Cluster, Writer, keys_of, move_slot, other, slot_of
 from helpers import now_ms, wait_for
 from test_cluster_atomic import Redis, Valkey, move
 
@@ -77,12 +77,7 @@ def test_by_migrate(cluster):
     slot = slot_of(b"by migrate")
     writers = start_writers(cluster, slot)
     for _ in range(4):
-        source = cluster.owner(slot)
-        target = other(cluster, source)
-        start_move(source, target, slot)
-        migrate(source, target, slot)
-        end_move(cluster, target, slot)
-        cluster.wait()
+        move_slot(cluster, slot)
     finish(cluster, writers, cluster.owner(slot))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster import Cluster, keys_of, map_name, migrate, end_move, other, slot_of, start_move
+from cluster import Cluster, keys_of, map_name, move_slot, slot_of
 from helpers import is_error, reply
 
 
@@ -121,12 +121,7 @@ def test_no_key_is_missed_while_its_slot_moves(cluster, full, scans):
 
     def between():
         if next(moves, None):
-            source = cluster.owner(slot)
-            target = other(cluster, source)
-            start_move(source, target, slot)
-            migrate(source, target, slot)
-            end_move(cluster, target, slot)
-            cluster.wait()
+            move_slot(cluster, slot)
 
     told = {key for keys in scan(cluster, "SLOT", slot, between=between) for key in keys}
     assert told == {key for key in full if slot_of(key) == slot}
