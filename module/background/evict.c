@@ -261,8 +261,12 @@ static double missed_by_server(void) {
  * than a command can make up for; but if commands left all of that to the timer, what they write
  * would be ahead of it wherever the processor is slow or others take it. */
 static double needed_at_once(void) {
-    double owed = fmin(maxmemory_excess(FREE_AT_ONCE, kept_for_others()), evict.owed);
-    return fmin(fmax(missed_by_server(), owed), AT_ONCE);
+    const maxmemory_settings *now = maxmemory_now();
+    /* Before every command: where the limit is not held, the server is asked once. */
+    double over = now->server_limit == now->wanted_limit
+                      ? maxmemory_own_excess(FREE_AT_ONCE, kept_for_others())
+                      : maxmemory_excess(FREE_AT_ONCE, kept_for_others());
+    return fmin(fmax(missed_by_server(), fmin(over, evict.owed)), AT_ONCE);
 }
 
 static uint64_t time_for_it_us(void) {

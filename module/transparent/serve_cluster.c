@@ -10,7 +10,6 @@
 #include "transparent/scanning.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
-#include "keyspace/native_calls.h"
-#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
 #include "transparent/scanning.h"
