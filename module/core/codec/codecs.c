@@ -123,6 +123,12 @@ void codecs_note_written(codecs *all, const codec_value *value) {
     }
 }
 
+double codecs_expected_len(const codecs *all, size_t n) {
+    double promised = codec_expected_len(codecs_current(all), n);
+    return all->recent_expected > 0 ? promised * all->recent_encoded / all->recent_expected
+                                    : promised;
+}
+
 uint64_t codecs_written_bytes(const codecs *all) {
     return all->written_bytes;
 }

@@ -85,6 +85,8 @@ bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *valu
 
 /* Takes note of a new value, encoded with the current codec. */
 void codecs_note_written(codecs *all, const codec_value *value);
+/* What long values of n bytes in all come to, by what came of those that were written lately. */
+double codecs_expected_len(const codecs *all, size_t n);
 /* Raw bytes of the values noted since the current codec came into use. */
 uint64_t codecs_written_bytes(const codecs *all);
 /* Whether what is written compresses worse than the current codec promised: it was not made for it.

@@ -26,9 +26,6 @@
 /* More than this share, then: some are split. What was merged is not, not even two into one. */
 #define CROWDED_SHARE(bytes) ((bytes)*3 / 2)
 
-/* Of the bytes of young values: what they come to when they are encoded, about. */
-#define YOUNG_SHARE(bytes) ((bytes) / 4)
-
 typedef struct pouring {
     map *m;
     uint32_t index[2]; /* where out[] will stand; equal if there is one only */
@@ -150,13 +147,19 @@ bool map_merge(map *m, uint64_t now_ticks, mem_retired *old) {
     return true;
 }
 
+/* What young values are going to take in pages, about: as much as those that were encoded lately. */
+static uint64_t young_to_come(const map *m) {
+    const map_totals *t = &m->totals;
+    if (t->young == 0) return 0;
+    uint64_t bytes = (uint64_t)codecs_expected_len(&m->shared->codecs, t->young_bytes);
+    return map_at_most(t->young * MAP_LARGE_BYTES, bytes);
+}
+
 /* What buckets are split and merged by: bytes of pages, and a share for each large record, so that
- * a bucket does not hold too many of them. Young ones count as what they are to become, about: they
- * are about to come into pages. */
+ * a bucket does not hold too many of them. Young ones count as what they are to become. */
 static uint64_t weight(const map *m) {
     const map_totals *t = &m->totals;
-    uint64_t young = map_at_most(t->young * MAP_LARGE_BYTES, YOUNG_SHARE(t->young_bytes));
-    return t->page_bytes + (t->large - t->young) * MAP_LARGE_BYTES + young;
+    return t->page_bytes + (t->large - t->young) * MAP_LARGE_BYTES + young_to_come(m);
 }
 
 bool map_is_crowded(const map *m) {
