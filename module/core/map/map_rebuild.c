@@ -171,9 +171,10 @@ bool map_is_sparse(const map *m) {
 }
 
 /* Whether rewriting a bucket pays: what its pages have free is more than a sixth of what they
- * hold, not counting one record's bytes a page, which no rewriting could fill. Pages of several
- * codecs would stay apart; they will be of one soon. */
-static bool wasteful(bucket *b) {
+ * hold, not counting one record's bytes a page, which no rewriting could fill, nor what the young
+ * values of an average bucket will fill: many have left just such a hole. Pages of several codecs
+ * would stay apart; they will be of one soon. */
+static bool wasteful(const map *m, bucket *b) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     uint64_t used = 0, cap = 0, slots = 0;
@@ -183,11 +184,11 @@ static bool wasteful(bucket *b) {
         cap += pages[i]->cap;
         slots += pages[i]->slots;
     }
-    return n > 1 && cap - used > used / 6 + n * used / slots;
+    return n > 1 && cap - used > used / 6 + n * used / slots + young_to_come(m) / m->buckets;
 }
 
 void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
-    if (wasteful(map_bucket(m, bucket_index))) rewrite(m, bucket_index, now_ticks, old);
+    if (wasteful(m, map_bucket(m, bucket_index))) rewrite(m, bucket_index, now_ticks, old);
 }
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
