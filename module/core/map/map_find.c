@@ -70,6 +70,20 @@ uint64_t map_hash_key(const map *m, const void *key, size_t len, size_t *stem_le
     return siphash13(key, *stem_len, m->secret);
 }
 
+uint64_t map_hash_large(const map *m, large *l, size_t *stem_len, uint8_t *suffix) {
+    if (l->key_len <= LARGE_LONG_KEY)
+        return map_hash_key(m, l->bytes, l->key_len, stem_len, suffix);
+    *stem_len = stem_split(l->bytes, l->key_len, suffix);
+    return large_hash(l);
+}
+
+uint8_t map_tag_of_large(const map *m, large *l) {
+    size_t stem_len;
+    uint8_t suffix;
+    uint64_t hash = map_hash_large(m, l, &stem_len, &suffix);
+    return page_single_tag(hash, suffix);
+}
+
 void map_key_init(map *m, map_key *k, const void *key, size_t len) {
     k->key = key;
     k->len = len;

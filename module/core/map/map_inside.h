@@ -32,6 +32,11 @@ static inline uint64_t map_at_most(uint64_t n, uint64_t most) {
 /* Where a key's record is to be looked for: the hash of its stem, which ends at *stem_len. */
 uint64_t map_hash_key(const map *m, const void *key, size_t len, size_t *stem_len, uint8_t *suffix);
 
+/* The same for the key of a large record; a long one is not hashed again. */
+uint64_t map_hash_large(const map *m, large *l, size_t *stem_len, uint8_t *suffix);
+/* The tag of its slot. */
+uint8_t map_tag_of_large(const map *m, large *l);
+
 /* The key as a codec encodes it. */
 const page_key *map_encoded_key(const map *m, map_key *k, uint8_t codec);
 

@@ -7,16 +7,10 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* A long key is not hashed again. */
 static void read_large(map_keys *keys, const page *p, large *l) {
     map_key *k = &keys->key;
     *k = (map_key){.key = l->bytes, .len = l->key_len};
-    if (l->key_len > LARGE_LONG_KEY) {
-        k->stem_len = stem_split(l->bytes, l->key_len, &k->suffix);
-        k->hash = large_hash(l);
-    } else {
-        k->hash = map_hash_key(keys->m, l->bytes, l->key_len, &k->stem_len, &k->suffix);
-    }
+    k->hash = map_hash_large(keys->m, l, &k->stem_len, &k->suffix);
     /* No page of its codec will ask for the stem. */
     k->encoded[0].codec = p->codec;
     k->encoded[0].found = (page_key){k->key, k->len, k->hash, k->suffix, 0, NULL};

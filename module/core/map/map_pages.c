@@ -218,7 +218,8 @@ bool map_each_large(map *m, uint32_t index, map_large_visitor *each, void *conte
         for (page_walk at = page_walk_start(pages[i]); page_next_large(&at, &l);) {
             const large *before = l;
             bool more = each(context, &l);
-            if (l != before) page_set_large(&at, l); /* a saving child copies what it writes to */
+            if (l != before) /* a saving child copies what it writes to */
+                page_set_large(&at, l, l ? map_tag_of_large(m, l) : PAGE_TAG_SINGLE);
             if (!more) return false;
         }
     }

@@ -35,9 +35,9 @@ typedef struct shape {
 } shape;
 
 static shape shape_of(const page_key *k, const map_record *r) {
-    if (r->large) return (shape){page_single_tag(k->hash), false, PAGE_LARGE_BYTES};
+    if (r->large) return (shape){page_single_tag(k->hash, k->suffix), false, PAGE_LARGE_BYTES};
     if (k->suffix != STEM_NO_SUFFIX) return (shape){k->suffix, true, r->value_len};
-    return (shape){page_single_tag(k->hash), false, 1u + k->stem_len + r->value_len};
+    return (shape){page_single_tag(k->hash, k->suffix), false, 1u + k->stem_len + r->value_len};
 }
 
 static void fill_payload(uint8_t *dst, const page_key *k, const map_record *r, bool member) {

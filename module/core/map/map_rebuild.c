@@ -147,7 +147,8 @@ bool map_merge(map *m, uint64_t now_ticks, mem_retired *old) {
     return true;
 }
 
-/* What young values are going to take in pages, about: as much as those that were encoded lately. */
+/* What young values are going to take in pages, about: as much as those that were encoded lately.
+ */
 static uint64_t young_to_come(const map *m) {
     const map_totals *t = &m->totals;
     if (t->young == 0) return 0;

@@ -44,6 +44,16 @@ static void forget_pointers(page *p, uint8_t *end) {
     }
 }
 
+/* Gives large records the tag that they have in files, in a copy of a page that begins at `begin`.
+ */
+static void write_file_tags(const map *m, page *p, uint8_t *begin) {
+    uint8_t *tags = begin + (page_tags(p) - (const uint8_t *)p), suffix;
+    size_t stem_len;
+    large *l;
+    for (page_walk at = page_walk_start(p); page_next_large(&at, &l);)
+        tags[at.slot] = page_single_tag(map_hash_large(m, l, &stem_len, &suffix), STEM_NO_SUFFIX);
+}
+
 size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, index), &n);
@@ -56,6 +66,7 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
         memcpy(at, p, front);
         memcpy(at + front, (uint8_t *)p + p->cap - (p->used - front), p->used - front);
         memcpy(at, &p->used, sizeof p->used); /* cap = used */
+        write_file_tags(m, p, at);
         at += p->used;
         forget_pointers(p, at);
     }

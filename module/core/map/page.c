@@ -1,8 +1,6 @@
 /* page.c: records packed into one block. The bytes are drawn in page.h. */
 #include "map/page.h"
 
-#include "base/stem.h"
-
 #include <string.h>
 
 #define LEN_NARROW    255 /* the longest payload of a page that is not WIDE */
@@ -132,7 +130,7 @@ static bool single_matches(const page *p, uint32_t slot, const page_key *key) {
 
 static int find_single(const page *p, const page_key *key) {
     const uint8_t *tags = page_tags(p), *end = tags + p->slots, *at = tags;
-    uint8_t tag = page_single_tag(key->hash);
+    uint8_t tag = page_single_tag(key->hash, key->suffix);
     while ((at = memchr(at, tag, (size_t)(end - at))) != NULL) {
         if (single_matches(p, (uint32_t)(at - tags), key)) return (int)(at - tags);
         if (++at == end) break;
@@ -210,7 +208,8 @@ bool page_next_large(page_walk *w, large **l) {
     return false;
 }
 
-void page_set_large(const page_walk *w, large *l) {
+void page_set_large(const page_walk *w, large *l, uint8_t tag) {
+    page_tags(w->p)[w->slot] = tag;
     memcpy((uint8_t *)w->payload + 1, &l, sizeof l);
 }
 

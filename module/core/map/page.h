@@ -58,6 +58,7 @@
 
 #include "base/expiry.h"
 #include "base/mem.h"
+#include "base/stem.h"
 #include "map/large.h"
 
 #include <stdbool.h>
@@ -104,8 +105,13 @@ typedef struct page_key {
     const uint8_t *stem; /* encoded; NULL if it is longer than PAGE_KEY_MAX */
 } page_key;
 
-static inline uint8_t page_single_tag(uint64_t hash) {
-    return (uint8_t)(PAGE_TAG_SINGLE + ((hash >> 56) * (PAGE_TAG_HEAD - PAGE_TAG_SINGLE) >> 8));
+/* Of a record that is no member: neighbours that are large have different ones, or a look-up would
+ * go through all of them. In files they have that of their stem, as if they had no suffix. */
+static inline uint8_t page_single_tag(uint64_t hash, uint8_t suffix) {
+    const uint32_t tags = PAGE_TAG_HEAD - PAGE_TAG_SINGLE;
+    uint32_t tag = (uint32_t)((hash >> 56) * tags >> 8);
+    if (suffix != STEM_NO_SUFFIX) tag = (tag + suffix) % tags;
+    return (uint8_t)(PAGE_TAG_SINGLE + tag);
 }
 
 static inline uint8_t page_head_tag(uint64_t hash) {
@@ -155,8 +161,8 @@ bool page_walk_next(page_walk *w);
 /* Goes on to the next slot of a large record; *l is what its payload points to, NULL in a page that
  * comes from a file. False at the end. */
 bool page_next_large(page_walk *w, large **l);
-/* Lets the large record's slot point elsewhere. */
-void page_set_large(const page_walk *w, large *l);
+/* Lets the large record's slot point elsewhere, and gives it a tag. */
+void page_set_large(const page_walk *w, large *l, uint8_t tag);
 
 /* Slots that are no heads. */
 uint32_t page_records(const page *p);

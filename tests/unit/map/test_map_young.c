@@ -351,6 +351,31 @@ static void test_settled_size(void) {
     free_map(maps[1]);
 }
 
+/* In memory neighbours are told apart by their tags; in files they have one, as ever. */
+static void test_tags_of_neighbours(void) {
+    static uint64_t bytes[PAGE_BYTES];
+    map *m = new_map();
+    bool seen[256] = {false};
+    unsigned different = 0;
+    char key[20];
+    for (int i = 0; i < 100; i++)
+        CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 1100 + i), text, 300, EXPIRY_NEVER,
+                        now_ms));
+    uint32_t n;
+    page *p = bucket_pages(&m->first[0], &n)[0];
+    CHECK(m->buckets == 1 && n == 1 && p->slots == 100);
+    for (uint32_t i = 0; i < p->slots; i++) {
+        different += !seen[page_tags(p)[i]];
+        seen[page_tags(p)[i]] = true;
+    }
+    CHECK(different == PAGE_TAG_HEAD - PAGE_TAG_SINGLE);
+    CHECK(map_bucket_save(m, 0, (uint8_t *)bytes) == map_bucket_size(m, 0));
+    memmove(bytes, (uint8_t *)bytes + 2, p->used);
+    const page *saved = (const page *)bytes;
+    for (uint32_t i = 1; i < saved->slots; i++) CHECK(page_tags(saved)[i] == *page_tags(saved));
+    free_map(m);
+}
+
 static void test_model(void) {
     map *m = new_map();
     for (int i = 0; i < STEPS; i++) {
@@ -373,6 +398,7 @@ int main(void) {
     all.young.limit = 64u << 20;
     test_late_results();
     test_settled_size();
+    test_tags_of_neighbours();
     all.young.limit = 64u << 10;
     test_model();
     workspace_free(&work);

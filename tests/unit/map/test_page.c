@@ -172,7 +172,7 @@ static void finding(void) {
     page_init(p, PAGE_BYTES, 0);
     page_key a = {(const uint8_t *)"a", 1, 1ULL << 56, 42, 2, (const uint8_t *)"st"};
     page_key b = {(const uint8_t *)"b", 1, 1ULL << 56, STEM_NO_SUFFIX, 2, (const uint8_t *)"st"};
-    memcpy(page_insert(p, 0, page_single_tag(b.hash), 4, EXPIRY_NONE, 0), "\2stv", 4);
+    memcpy(page_insert(p, 0, page_single_tag(b.hash, b.suffix), 4, EXPIRY_NONE, 0), "\2stv", 4);
     memcpy(page_insert(p, 1, page_head_tag(a.hash), 2, EXPIRY_NONE, 0), "st", 2);
     memcpy(page_insert(p, 2, 41, 1, EXPIRY_NONE, 0), "x", 1);
     memcpy(page_insert(p, 3, 42, 1, EXPIRY_NONE, 0), "y", 1);
