@@ -60,6 +60,9 @@ static int gather(figure *f) {
     COUNT("young_never_encoded", ckv.shared.young.spared);
     COUNT("encoded_at_once", ckv.shared.young.at_once);
     COUNT("young_reads", ckv.shared.young.read);
+    COUNT("hot_records", ckv.shared.hot.count);
+    COUNT("hot_bytes", ckv.shared.hot.bytes);
+    COUNT("hot_reads", ckv.shared.hot.read);
     FRACTION("bytes_per_record", ratio(stored + (double)codec_bytes, (double)t->records));
     FRACTION("compression_ratio", ratio(raw, stored));
     COUNT("dictionaries", codecs_count(all));

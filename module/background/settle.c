@@ -40,6 +40,11 @@
 #define HARDLY_BYTES (OWN_BYTES / 8)
 /* And no longer value than this, as long as there are threads. Bytes. */
 #define OWN_LONGEST (16u << 10)
+/* Hot values: how long one may be left alone, how many slots the hand goes over between looks at
+ * the time, what is dropped at once. */
+#define HOT_ROUND_US 10000000
+#define HOT_SLOTS    256
+#define HOT_AT_ONCE  (64u << 10)
 /* How long it swaps in, then, what threads have done. */
 #define COLLECT_US 100
 
@@ -279,8 +284,28 @@ static void put_back(void) {
     begun_here = NULL;
 }
 
+/* The hand of the hot values goes round in a while, or as fast as it can where none are to be kept.
+ */
+static void step_hot(uint64_t deadline_us, bool any) {
+    static uint64_t last_us;
+    hot_values *hot = &ckv.shared.hot;
+    uint64_t now_us = clock_monotonic_us(), passed_us = now_us - last_us;
+    last_us = now_us;
+    map_shared_keep_hot(&ckv.shared, any);
+    while (hot->limit > 0 && hot->bytes > hot->limit && clock_monotonic_us() < deadline_us)
+        if (hot_drop(hot, HOT_AT_ONCE) == 0) break;
+    uint64_t slots = hot->limit > 0 ? hot_slots(hot) * passed_us / HOT_ROUND_US : UINT64_MAX;
+    while (slots > 0 && hot->slots && clock_monotonic_us() < deadline_us) {
+        uint32_t some = slots < HOT_SLOTS ? (uint32_t)slots : HOT_SLOTS;
+        hot_pass(hot, some);
+        slots -= some;
+    }
+}
+
 size_t settle_some(void) {
     uint64_t before = maxmemory_records_used();
+    size_t dropped = hot_drop(&ckv.shared.hot, HOT_AT_ONCE);
+    if (dropped > 0) return dropped;
     if (count() == 0) return 0;
     collect(clock_monotonic_us() + COLLECT_US);
     if (maxmemory_records_used() >= before) encode_here(OWN_BYTES);
@@ -292,6 +317,7 @@ static bool much;
 
 void settle_step(uint64_t deadline_us, settle_when when) {
     settle_configure();
+    step_hot(deadline_us, when != SETTLE_ALL && maps_any());
     put_back();
     much = !collect(deadline_us);
     bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
@@ -326,6 +352,7 @@ static bool is_idle(void) {
 }
 
 bool settle_has_come_to(uint64_t mark) {
+    if (ckv.shared.hot.slots) return false;
     return ckv.shared.young.left >= mark || count() == 0 || is_idle();
 }
 

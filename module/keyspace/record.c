@@ -36,8 +36,11 @@ bool record_reply_value(record *r) {
         return true;
     }
     size_t len;
-    const uint8_t *value = record_value(r, &len);
-    if (value) RedisModule_ReplyWithStringBuffer(r->ctx, (const char *)value, len);
+    const uint8_t *value = map_read(r->in->m, &r->key, &r->pos, &len);
+    if (value)
+        RedisModule_ReplyWithStringBuffer(r->ctx, (const char *)value, len);
+    else
+        RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
     return value != NULL;
 }
 

@@ -102,6 +102,8 @@ static void check(map *m, unsigned i) {
     size_t len, wanted = make_value(value, e->seed);
     const uint8_t *got = map_value(m, &pos, &len);
     MUST(got && len == wanted && !memcmp(got, value, len));
+    got = map_read(m, &k, &pos, &len);
+    MUST(got && len == wanted && !memcmp(got, value, len));
     int64_t at_ms = map_expiry_ms(&pos);
     if (e->at_ms == EXPIRY_NEVER)
         MUST(at_ms == EXPIRY_NEVER);
@@ -248,6 +250,7 @@ static map *step(map *m, const uint8_t *bytes) {
         break;
     case 2:
         now_ms += argument;
+        hot_pass(&all.hot, i);
         break;
     case 3:
         map_expire(m, argument % m->buckets, now_ms, 1 + i, told, NULL);
@@ -262,6 +265,7 @@ static map *step(map *m, const uint8_t *bytes) {
         map_leave(m);
         map_join(m, &group);
         all.young.limit = argument % 2 ? 1 << 20 : argument;
+        map_shared_keep_hot(&all, argument % 4 > 0);
         break;
     case 7:
     case 8:
@@ -285,11 +289,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     now_ms = 1700000000000;
     codecs_use(&all.codecs, CODEC_RAW);
     all.young.limit = 1 << 20;
+    map_shared_keep_hot(&all, true);
     map *m = map_new(&all, secret);
     map_join(m, &group);
     for (size_t at = 0; at + STEP <= n && at < STEPS_MAX * STEP; at += STEP) {
         m = step(m, bytes + at);
-        MUST(map_sane(m));
+        MUST(map_sane(m) && hot_sane(&all.hot));
     }
     check_all(m);
     while (state != NO_BATCH) encode(m, 0);
@@ -297,5 +302,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     map_leave(m);
     map_free(m);
     MUST(young_bytes(&all.young) == 0);
+    hot_clear(&all.hot);
     return 0;
 }

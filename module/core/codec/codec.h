@@ -54,6 +54,7 @@ typedef struct codec {
     uint64_t data_bytes;   /* raw bytes that were stored when it was trained */
     int64_t made_ms;       /* when */
     size_t bytes;          /* memory that all of it takes */
+    uint64_t number;       /* no other codec of a table ever has the same */
 } codec;
 
 void codec_free(const mem *m, codec *c);

@@ -44,6 +44,7 @@ uint32_t codecs_add(codecs *all, codec *c) {
         if (all->by_id[id]) continue;
         all->by_id[id] = c;
         all->bytes += c->bytes;
+        c->number = ++all->last_number;
         return id;
     }
     return CODECS_MAX;

@@ -20,6 +20,7 @@ typedef struct codecs {
     codec *by_id[CODECS_MAX];
     _Atomic uint64_t pages[CODECS_MAX]; /* that name it; maps are freed on other threads, too */
     size_t bytes;                       /* of all of them */
+    uint64_t last_number;
     uint8_t current;
     int zstd_level;
     /* Of the values written lately, fading: what they came to, and what was expected. */

@@ -92,6 +92,7 @@ void map_key_init(map *m, map_key *k, const void *key, size_t len) {
     k->encoded[0].codec = k->encoded[1].codec = -1;
     bucket *b = map_bucket(m, map_index(k->hash, m->buckets));
     __builtin_prefetch(b);
+    hot_prefetch(&m->shared->hot, hot_mark(k->hash, k->suffix));
     map_encoded_key(m, k, map_codec(m));
     uint32_t n;
     page **pages = bucket_pages(b, &n);

@@ -1,13 +1,18 @@
 /* map_shared.c: what all maps share. See map_shared.h. */
 #include "map/map_shared.h"
 
+/* Of what young values may take: new ones do not wait for room, mostly. */
+#define HOT_SHARE(limit) ((limit) / 4 * 3)
+
 bool map_shared_init(map_shared *s, const mem *m, int zstd_level) {
     *s = (map_shared){.mem = m};
     codecs_init(&s->codecs, m, zstd_level);
+    hot_init(&s->hot, m);
     return workspace_init(&s->work, m);
 }
 
 void map_shared_free(map_shared *s) {
+    hot_clear(&s->hot);
     codecs_free(&s->codecs);
     workspace_free(&s->work);
 }
@@ -21,12 +26,25 @@ void map_shared_clear(map_shared *s) {
     if (!workspace_init(&fresh, s->mem)) return;
     workspace_free(&s->work);
     s->work = fresh;
+    hot_clear(&s->hot);
     codecs_clear(&s->codecs);
     key_shapes_clear(&s->shapes);
 }
 
+void map_shared_keep_hot(map_shared *s, bool any) {
+    s->hot.limit = any ? HOT_SHARE(s->young.limit) : 0;
+}
+
+/* For a value that may be young. */
+static void make_room(map_shared *s, size_t n) {
+    uint64_t wanted = young_bytes(&s->young) + s->hot.bytes + n + YOUNG_EXTRA;
+    if (s->hot.count > 0 && young_is_long(n) && wanted > s->young.limit)
+        hot_drop(&s->hot, wanted - s->young.limit);
+}
+
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out) {
-    if (!young_may_be(&s->young, n)) return map_encode_now(s, value, n, out);
+    make_room(s, n);
+    if (!young_may_be(&s->young, n, s->hot.bytes)) return map_encode_now(s, value, n, out);
     *out = (codec_value){.bytes = value, .len = n, .raw_len = n, .young = true};
     return true;
 }

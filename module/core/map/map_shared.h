@@ -9,6 +9,7 @@
 #define CKV_MAP_SHARED_H
 
 #include "codec/codecs.h"
+#include "map/hot.h"
 #include "map/key_shapes.h"
 #include "map/young.h"
 
@@ -19,6 +20,7 @@ typedef struct map_shared {
     bool count_uses;   /* new pages have use counts, for map_evict.h */
     key_shapes shapes; /* of all records */
     young_state young;
+    hot_values hot; /* they make room for young ones */
     /* Another's clock says what has expired: times that have passed by ours are kept. */
     bool follows;
 } map_shared;
@@ -32,6 +34,9 @@ void map_shared_free(map_shared *s);
 void map_shared_trim(map_shared *s);
 /* Of an empty store: frees everything that has been learned and kept for work to come. */
 void map_shared_clear(map_shared *s);
+
+/* Whether values are kept that are decoded again and again. Those that there are go by and by. */
+void map_shared_keep_hot(map_shared *s, bool any);
 
 /* Makes of a new value what map_put() takes: young, if it may be and there is room, else encoded,
  * of which the codecs take note. The bytes are good until the next new value, or are the caller's

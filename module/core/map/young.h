@@ -46,10 +46,10 @@ static inline bool young_is_long(size_t n) {
     return n >= YOUNG_VALUE_MIN && n <= YOUNG_VALUE_MAX;
 }
 
-/* Whether a new value of n bytes becomes one. */
-static inline bool young_may_be(young_state *s, size_t n) {
+/* Whether a new value of n bytes becomes one; `hot` bytes of the limit are another's (hot.h). */
+static inline bool young_may_be(young_state *s, size_t n, uint64_t hot) {
     if (!s->limit || !young_is_long(n)) return false;
-    if (young_bytes(s) + n + YOUNG_EXTRA <= s->limit) return true;
+    if (young_bytes(s) + hot + n + YOUNG_EXTRA <= s->limit) return true;
     s->at_once++;
     return false;
 }

@@ -83,12 +83,16 @@ static void check(map *m, unsigned i) {
     CHECK(map_value_len(m, &pos) == e->len);
     const uint8_t *got = map_value(m, &pos, &len);
     CHECK(got && len == e->len && !memcmp(got, text + e->from, len));
+    for (uint64_t i = test_random() % 4; i > 0; i--) { /* it becomes hot */
+        got = map_read(m, &k, &pos, &len);
+        CHECK(got && len == e->len && !memcmp(got, text + e->from, len));
+    }
     CHECK((map_expiry_ms(&pos) == EXPIRY_NEVER) == (e->at_ms == EXPIRY_NEVER));
     if (test_random() % 4 == 0) map_touch(m, &pos);
 }
 
 static void check_all(map *m) {
-    CHECK(map_sane(m));
+    CHECK(map_sane(m) && hot_sane(&all.hot));
     CHECK(young_bytes(&all.young) == m->totals.young_bytes && group_follows(m));
     CHECK(all.young.maps <= 1 && (all.young.ring == m || !m->to_encode));
     for (unsigned i = 0; i < KEYS; i++) check(m, i);
@@ -235,7 +239,7 @@ static void evict(map *m) {
 
 static map *rare_step(map *m) {
     uint32_t bucket = (uint32_t)(test_random() % m->buckets);
-    switch (test_random() % 8) {
+    switch (test_random() % 10) {
     case 0:
         codecs_use(&all.codecs, (uint8_t)(test_random() % 3));
         break;
@@ -255,6 +259,13 @@ static map *rare_step(map *m) {
     case 6:
         map_leave(m);
         map_join(m, &group);
+        break;
+    case 7:
+        map_shared_keep_hot(&all, test_random() % 4 > 0);
+        break;
+    case 8:
+        hot_drop(&all.hot, test_random() % 10000);
+        hot_pass(&all.hot, test_random() % 100);
         break;
     default:
         map_expire(m, bucket, now_ms, 100, gone, NULL);
@@ -376,6 +387,37 @@ static void test_tags_of_neighbours(void) {
     free_map(m);
 }
 
+/* Hot values and young ones share the limit; hot ones leave it to young ones. */
+static void test_hot_values_yield(void) {
+    map *m = new_map();
+    char key[20];
+    map_key k;
+    map_pos pos;
+    size_t len;
+    codecs_use(&all.codecs, 1);
+    all.young.limit = 0;
+    for (int i = 0; i < 2000; i++)
+        CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 10000 + i), text + i, 1000,
+                        EXPIRY_NEVER, now_ms));
+    all.young.limit = 1 << 20;
+    map_shared_keep_hot(&all, true);
+    for (int i = 0; i < 8000; i++) {
+        map_key_init(m, &k, key, (size_t)sprintf(key, "doc:%d", 10000 + i / 4));
+        CHECK(map_find(m, &k, &pos) && map_read(m, &k, &pos, &len) && len == 1000);
+        CHECK(all.hot.bytes <= all.hot.limit);
+    }
+    CHECK(all.hot.bytes > all.hot.limit / 2);
+    for (int i = 0; i < 2000; i++) {
+        CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 10000 + i), text + i + 1, 1000,
+                        EXPIRY_NEVER, now_ms));
+        CHECK(young_bytes(&all.young) + all.hot.bytes <= all.young.limit);
+    }
+    CHECK(young_bytes(&all.young) > all.young.limit / 4 * 3 && hot_sane(&all.hot));
+    map_shared_keep_hot(&all, false);
+    hot_clear(&all.hot);
+    free_map(m);
+}
+
 static void test_model(void) {
     map *m = new_map();
     for (int i = 0; i < STEPS; i++) {
@@ -384,6 +426,7 @@ static void test_model(void) {
     }
     check_all(m);
     CHECK(all.young.settled > 0 && all.young.spared > 0 && all.young.at_once > 0);
+    CHECK(all.hot.read > 0);
     for (int i = 0; i < BATCHES; i++)
         while (flights[i].begun) settle(&flights[i]);
     check_all(m);
@@ -398,8 +441,10 @@ int main(void) {
     all.young.limit = 64u << 20;
     test_late_results();
     test_settled_size();
+    test_hot_values_yield();
     test_tags_of_neighbours();
     all.young.limit = 64u << 10;
+    map_shared_keep_hot(&all, true);
     test_model();
     workspace_free(&work);
     map_shared_free(&all);
