@@ -180,6 +180,91 @@ def test_encoded_before_a_record_is_evicted_for_them(own_server):
         assert info(r)["evicted_records"] < len(stored) // 50
 
 
+# --- hot values: decoded again and again, kept decoded ---
+
+
+def settled_store(server, rng, count=500, lengths=(300, 900, 2500)):
+    stored = {}
+    with server.client() as r:
+        load(r, stored, rng, count, lengths)
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+    return stored
+
+
+def read_until_hot(r, stored, least):
+    """Bytes; what is not read for a while is dropped again, so one reading may not be enough."""
+    def enough():
+        compare(r, stored)
+        return info(r)["hot_bytes"] > least
+    wait_for(enough, timeout=20)
+
+
+def test_what_is_read_again_becomes_hot(own_server):
+    server = own_server()
+    stored = settled_store(server, random.Random(9))
+    with server.client() as r:
+        compare(r, stored)
+        assert info(r)["hot_records"] == info(r)["hot_reads"] == 0
+        read_until_hot(r, stored, sum(map(len, stored.values())) * 0.8)
+        wait_for(lambda: compare(r, stored) or info(r)["hot_reads"] > 0, timeout=20)
+        assert info(r)["raw_value_bytes"] == sum(map(len, stored.values()))
+        # What changes is read as it is now, at once and later.
+        for key in sorted(stored)[::3]:
+            stored[key] = stored[key][::-1]
+            r.execute_command("CSET", key, stored[key])
+        for key in sorted(stored)[1::3]:
+            assert r.execute_command("CDEL", key) == 1
+            assert r.execute_command("CGET", key) is None
+            del stored[key]
+        for _ in range(3):
+            compare(r, stored)
+        r.execute_command("CKV", "OPTIMIZE")
+        assert info(r)["hot_records"] == info(r)["hot_bytes"] == 0
+        compare(r, stored)
+
+
+def test_hot_values_go_with_all_maps(own_server):
+    server = own_server()
+    stored = settled_store(server, random.Random(10))
+    with server.client() as r:
+        for mode in ("ASYNC", "SYNC"):
+            read_until_hot(r, stored, 0)
+            r.execute_command("FLUSHALL", mode)
+            wait_for(lambda: info(r)["hot_bytes"] == 0, timeout=20)
+            stored = settled_store(server, random.Random(11))
+
+
+def test_hot_values_are_bounded(own_server):
+    limit = 256 << 10
+    server = own_server({"ckv.young-memory": limit})
+    stored = settled_store(server, random.Random(12), 2000)
+    with server.client() as r:
+        read_until_hot(r, stored, limit // 4)
+        assert info(r)["hot_bytes"] <= limit
+        load(r, stored, random.Random(13), 300)
+        assert (fields := info(r))["hot_bytes"] + fields["young_bytes"] <= limit
+        r.execute_command("CONFIG", "SET", "ckv.encode-threads", 0)
+        wait_for(lambda: info(r)["hot_bytes"] == 0, timeout=20)
+        for _ in range(3):
+            compare(r, stored)
+        assert info(r)["hot_bytes"] == 0
+
+
+def test_hot_values_go_before_a_record_is_evicted(own_server):
+    server = own_server()
+    stored = settled_store(server, random.Random(14), 2000, (2000,))
+    with server.client() as r:
+        fields = info(r)
+        settled_bytes = fields["page_bytes"] + fields["large_bytes"] + fields["dictionary_bytes"]
+        read_until_hot(r, stored, settled_bytes)
+        r.execute_command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "ckv.maxmemory", settled_bytes * 3 // 2)
+        wait_for(lambda: info(r)["hot_bytes"] <= settled_bytes // 2, timeout=20)
+        for _ in range(3):
+            compare(r, stored)
+        assert info(r)["evicted_records"] == 0
+
+
 # --- everything at once ---
 
 
@@ -205,6 +290,13 @@ class Run:
             assert self.call(db, "CSET", "session", value) == b"OK"
             assert self.call(db, "CGET", "session") == value
         self.stored[db][b"session"] = value
+
+    def read(self):
+        """Some keys again and again, so that they become hot."""
+        db = self.rng.randrange(2)
+        keys = self.rng.sample(sorted(self.stored[db]), min(30, len(self.stored[db])))
+        for key in keys * 4:
+            assert self.call(db, "CGET", key) == self.stored[db][key]
 
     def remove(self):
         db = self.rng.randrange(2)
@@ -270,7 +362,7 @@ class Run:
             compare(self.r, self.stored[db])
 
 
-OFTEN = ["write"] * 10 + ["session", "append", "rest", "rest"]
+OFTEN = ["write"] * 10 + ["session", "append", "read", "read", "rest", "rest"]
 SELDOM = ["remove", "flush", "swap", "unlink_and_rename", "dump", "save", "reload", "learn", "settings"]
 
 

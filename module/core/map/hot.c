@@ -6,8 +6,8 @@
 /* At first, and at most: to double them takes less than half a millisecond. */
 #define SETS_MIN 64
 #define SETS_MAX (32u << 10)
-/* More values than this: there are more slots. A set is seldom full, then. */
-#define FILLED(slots) ((slots) / 4)
+/* More keys than this: there are more slots. A set is seldom full, then. */
+#define FILLED(slots) ((slots) / 2)
 /* Of the room for all: what the slots may take, and one value. */
 #define SLOTS_SHARE(room) ((room) / 8)
 #define VALUE_SHARE(room) ((room) / 8)
@@ -50,11 +50,11 @@ static bool set_sets(hot_values *h, uint32_t sets) {
     return true;
 }
 
-/* As many sets as the values need, and there may be. False: there are none. */
+/* As many sets as the keys need, and there may be. False: there are none. */
 static bool make_sets(hot_values *h, uint64_t room) {
-    uint32_t wanted = !h->slots                         ? SETS_MIN
-                      : h->count > FILLED(hot_slots(h)) ? 2 * h->sets
-                                                        : h->sets;
+    uint32_t wanted = !h->slots                          ? SETS_MIN
+                      : h->marked > FILLED(hot_slots(h)) ? 2 * h->sets
+                                                         : h->sets;
     if (wanted != h->sets && wanted <= SETS_MAX &&
         wanted * HOT_WAYS * sizeof(hot_slot) <= SLOTS_SHARE(room))
         set_sets(h, wanted);

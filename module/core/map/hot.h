@@ -16,7 +16,7 @@
  *
  * A slot without a value remembers a key that was decoded once; when it is decoded again the value
  * is kept. A hand goes round over the slots, and what was not used since it came by last goes
- * (CLOCK). There are more slots as more is kept, and none when nothing is.
+ * (CLOCK). There are more slots as more keys are remembered, and none without any.
  *
  * Belongs to the thread that the maps belong to.
  */
