@@ -22,9 +22,9 @@
  * New records are always written with the current codec. Older pages keep theirs until
  * map_reencode() comes by, which works record by record. Everything else that moves more than one
  * record (split, merge, compaction) is one function, rebuild(), in map_rebuild.c. The files, each
- * of which calls those before it only: map_find.c, map_hot.c, map_young.c, map_pages.c, map_place.c,
- * map_move.c, map_rebuild.c, map.c, and then one for each thing that is done with a whole bucket or
- * map.
+ * of which calls those before it only: map_find.c, map_hot.c, map_young.c, map_pages.c,
+ * map_place.c, map_move.c, map_rebuild.c, map.c, and then one for each thing that is done with a
+ * whole bucket or map.
  *
  * Not for use by two threads at a time. Functions that can run out of memory say so and have then
  * changed nothing.
@@ -117,8 +117,8 @@ bool map_find(map *m, map_key *k, map_pos *pos);
 /* The record's value: bytes good until the next call for any map that shares its workspace.
  * NULL: out of memory, or the bytes are damaged. */
 const uint8_t *map_value(map *m, const map_pos *pos, size_t *len);
-/* The same, for whoever only reads the record of a key and is done with the bytes then: what is read
- * again and again need not be decoded each time (hot.h). */
+/* The same, for whoever only reads the record of a key and is done with the bytes then: what is
+ * read again and again need not be decoded each time (hot.h). */
 const uint8_t *map_read(map *m, const map_key *k, const map_pos *pos, size_t *len);
 /* Its length alone. */
 size_t map_value_len(map *m, const map_pos *pos);
