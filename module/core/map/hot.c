@@ -121,9 +121,23 @@ static void keep(hot_values *h, hot_slot *s, const hot_key *key, const uint8_t *
     h->count++;
 }
 
-const uint8_t *hot_find(hot_values *h, const hot_key *key, size_t *len) {
+/* NULL: it is not kept. */
+static hot_slot *find(const hot_values *h, const hot_key *key) {
     hot_slot *s = h->count > 0 ? slot_of(h, key->mark) : NULL;
-    if (!s || !s->value || !is_of(s->value, key)) return NULL;
+    return s && s->value && is_of(s->value, key) ? s : NULL;
+}
+
+bool hot_take(hot_values *h, const hot_key *key, size_t *len) {
+    hot_slot *s = find(h, key);
+    if (!s) return false;
+    *len = s->value->raw_len;
+    let_go(h, s);
+    return true;
+}
+
+const uint8_t *hot_find(hot_values *h, const hot_key *key, size_t *len) {
+    hot_slot *s = find(h, key);
+    if (!s) return NULL;
     if (!s->used) s->used = true;
     h->read++;
     *len = s->value->raw_len;

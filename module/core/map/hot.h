@@ -87,6 +87,9 @@ void hot_clear(hot_values *h);
 /* The decoded value, good until the next call that is not this one. NULL: it is not kept. */
 const uint8_t *hot_find(hot_values *h, const hot_key *key, size_t *len);
 
+/* The record of a value is about to go: it goes as well. False: it is not kept. */
+bool hot_take(hot_values *h, const hot_key *key, size_t *len);
+
 /* A value had to be decoded. It is kept if that happens again, within `room` bytes for all of them,
  * for which others may go. */
 void hot_note(hot_values *h, const hot_key *key, const uint8_t *value, size_t len, uint64_t room);

@@ -13,14 +13,14 @@ static void count_out(map *m, size_t key_len, size_t value_len, const map_pos *p
         m->totals.value_bytes -= map_at_most(value_len, m->totals.value_bytes);
 }
 
-/* The raw length of a record's value that is about to be replaced by another. Mostly that takes
- * decoding; not if it is written as it was, as whoever renews a record does. */
-static size_t replaced_len(map *m, const map_pos *pos, const codec_value *value) {
+/* The raw length of a record's value that is about to be replaced by another. It is at hand if it
+ * is written as it was, as whoever renews a record does. */
+static size_t replaced_len(map *m, const map_key *k, const map_pos *pos, const codec_value *value) {
     uint32_t len;
     const uint8_t *old = map_encoded_value(pos, &len);
     bool same = !value->young && pos->p->codec == map_codec(m) && len == value->len &&
                 !memcmp(old, value->bytes, len);
-    return same ? value->raw_len : map_value_len(m, pos);
+    return same ? value->raw_len : map_old_len(m, k, pos);
 }
 
 /* Takes a record, counted out already, out of its page. */
@@ -106,7 +106,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     }
     if ((value->young || map_is_large(pk, value->len)) && !(r.large = new_large(m, k, value, base)))
         return false;
-    if (pos) count_out(m, k->len, replaced_len(m, pos, value), pos);
+    if (pos) count_out(m, k->len, replaced_len(m, k, pos, value), pos);
     if (!pos || !map_overwrite(m, pk, pos, &r)) {
         uint32_t slot;
         map_target to = {
@@ -171,7 +171,8 @@ void map_note_use(map *m, map_pos *pos) {
 
 void map_delete(map *m, const map_key *k, const map_pos *pos, uint64_t now_ticks) {
     map_size before = map_size_now(m);
-    map_take_out(m, k->len, pos);
+    count_out(m, k->len, map_old_len(m, k, pos), pos);
+    take_out(m, pos);
     map_balance(m, pos->bucket_index, now_ticks);
     map_tell_group(m, &before);
 }

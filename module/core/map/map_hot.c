@@ -8,17 +8,29 @@ static uint64_t room(const map_shared *s) {
     return map_at_most(s->hot.limit, left);
 }
 
+/* What a record's value would be kept as. False: it would not be. */
+static bool key_of(const map *m, const map_key *k, const map_pos *pos, hot_key *key) {
+    uint32_t len;
+    const uint8_t *encoded = map_encoded_value(pos, &len);
+    const codec *with = codecs_get(&m->shared->codecs, pos->p->codec);
+    *key = (hot_key){hot_mark(k->hash, k->suffix), with ? with->number : 0, encoded, len};
+    return with && len >= HOT_ENCODED_MIN && encoded[0] != CODEC_RAW_BYTE;
+}
+
 const uint8_t *map_read(map *m, const map_key *k, const map_pos *pos, size_t *len) {
-    map_shared *s = m->shared;
-    uint32_t encoded;
-    const uint8_t *src = map_encoded_value(pos, &encoded);
-    const codec *with = codecs_get(&s->codecs, pos->p->codec);
-    if (encoded < HOT_ENCODED_MIN || src[0] == CODEC_RAW_BYTE || !with)
-        return codec_decode_value(with, &s->work, src, encoded, len);
-    hot_key key = {hot_mark(k->hash, k->suffix), with->number, src, encoded};
-    const uint8_t *value = hot_find(&s->hot, &key, len);
+    hot_values *hot = &m->shared->hot;
+    hot_key key;
+    if (!key_of(m, k, pos, &key)) return map_value(m, pos, len);
+    const uint8_t *value = hot_find(hot, &key, len);
     if (value) return value;
-    value = codec_decode_value(with, &s->work, src, encoded, len);
-    if (value && young_is_long(*len)) hot_note(&s->hot, &key, value, *len, room(s));
+    value = map_value(m, pos, len);
+    if (value && young_is_long(*len)) hot_note(hot, &key, value, *len, room(m->shared));
     return value;
+}
+
+size_t map_old_len(map *m, const map_key *k, const map_pos *pos) {
+    hot_key key;
+    size_t len;
+    bool kept = key_of(m, k, pos, &key) && hot_take(&m->shared->hot, &key, &len);
+    return kept ? len : map_value_len(m, pos);
 }

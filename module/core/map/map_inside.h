@@ -53,6 +53,12 @@ const uint8_t *map_key_of_slot(const map *m, const page *p, uint32_t slot, uint8
 /* The encoded value of a record, wherever it lies. */
 const uint8_t *map_encoded_value(const map_pos *pos, uint32_t *len);
 
+/* ---- map_hot.c ------------------------------------------------------------------------------- */
+
+/* The raw length of the value of a record that is about to go or to be written over: that takes
+ * decoding, mostly. If it is kept decoded, that goes. */
+size_t map_old_len(map *m, const map_key *k, const map_pos *pos);
+
 /* ---- map_pages.c ----------------------------------------------------------------------------- */
 
 /* Room in the directory for one more bucket, an empty one. False: out of memory. */

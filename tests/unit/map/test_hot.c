@@ -64,6 +64,14 @@ static bool get(unsigned i, uint64_t room) {
     return got != NULL;
 }
 
+/* A record goes. */
+static void take(unsigned i) {
+    static uint8_t encoding[256], value[LONG];
+    size_t len, count = hot.count;
+    hot_key key = {mark_of(i), model[i].codec, encoding, encoding_of(i, encoding)};
+    if (hot_take(&hot, &key, &len)) CHECK(len == value_of(i, value) && hot.count == count - 1);
+}
+
 static void pass_all(void) {
     for (int i = 0; i < 2; i++) hot_pass(&hot, hot_slots(&hot));
 }
@@ -76,6 +84,8 @@ static void test_the_second_time(void) {
     CHECK(!get(0, 1 << 20) && get(0, 1 << 20));
     model[0].codec++;
     CHECK(!get(0, 1 << 20) && !get(0, 1 << 20) && get(0, 1 << 20));
+    take(0);
+    CHECK(hot.count == 0 && !get(0, 1 << 20) && get(0, 1 << 20)); /* still remembered */
     CHECK(hot_sane(&hot));
     hot_pass(&hot, hot_slots(&hot));
     CHECK(hot.count == 1 && get(0, 1 << 20)); /* it was used: spared once */
@@ -128,6 +138,8 @@ static void test_model(void) {
             fails = !fails;
             break;
         case 3:
+            take(key);
+            break;
         case 4:
         case 5:
             model[key].version++;
