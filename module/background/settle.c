@@ -289,12 +289,13 @@ static void put_back(void) {
 static void step_hot(uint64_t deadline_us, bool any) {
     static uint64_t last_us;
     hot_values *hot = &ckv.shared.hot;
-    uint64_t now_us = clock_monotonic_us(), passed_us = now_us - last_us;
-    last_us = now_us;
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t slots = hot_slots(hot) * (now_us - last_us) / HOT_ROUND_US;
+    if (slots > 0 || !hot->slots) last_us = now_us;
     map_shared_keep_hot(&ckv.shared, any);
     while (hot->limit > 0 && hot->bytes > hot->limit && clock_monotonic_us() < deadline_us)
         if (hot_drop(hot, HOT_AT_ONCE) == 0) break;
-    uint64_t slots = hot->limit > 0 ? hot_slots(hot) * passed_us / HOT_ROUND_US : UINT64_MAX;
+    if (hot->limit == 0) slots = UINT64_MAX;
     while (slots > 0 && hot->slots && clock_monotonic_us() < deadline_us) {
         uint32_t some = slots < HOT_SLOTS ? (uint32_t)slots : HOT_SLOTS;
         hot_pass(hot, some);

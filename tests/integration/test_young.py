@@ -235,6 +235,16 @@ def test_hot_values_go_with_all_maps(own_server):
             stored = settled_store(server, random.Random(11))
 
 
+@pytest.mark.slow
+def test_hot_values_go_when_nobody_reads_them(own_server):
+    server = own_server()
+    stored = settled_store(server, random.Random(15))
+    with server.client() as r:
+        read_until_hot(r, stored, 0)
+        wait_for(lambda: info(r)["hot_bytes"] == 0, timeout=120)
+        compare(r, stored)
+
+
 def test_hot_values_are_bounded(own_server):
     limit = 256 << 10
     server = own_server({"ckv.young-memory": limit})
