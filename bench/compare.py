@@ -141,7 +141,7 @@ def perform(options):
         return report.show(fleet.fleet())
     if verb == "report":
         importlib.import_module("plots").draw()
-        report.rewrite(report.README, report.sentence)
+        report.rewrite(report.README, report.in_short)
         report.rewrite(report.PAGE, report.generated)
         return report.rewrite(fleet.PAGE, fleet.generated)
     path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))
