@@ -182,7 +182,7 @@ def about_choice(report):
     bytes_of = {row["data"]: row["value_bytes"] for row in report["rows"]}
     servers = ", ".join(f"{product} {version}" for product, version in versions(report).items())
     return (f"{report['records']:,} records of each kind with `EX 86400`, growth of used_memory, {servers}, {report['date']}. Tweets: tweets.txt "
-            f"under `KEY:<n>`. Sessions: JSON of {bytes_of['sessions']:.0f} bytes on average as the session stores of web frameworks keep it, "
+            f"under `KEY:<n>`, gone through again, so that ckv's dictionaries have seen some. Sessions, each another: JSON of {bytes_of['sessions']:.0f} bytes on average as the session stores of web frameworks keep it, "
             "generated (`bench/generated.py`), under UUIDs. Id pairs: a random number of up to 12 digits under `KEY:<n>`, generated. Hashes are "
             "buckets of a thousand records or fewer, and their fields have no expiry. What is published was not measured here.")
 
