@@ -4,6 +4,7 @@ CC           = gcc
 CLANG        = clang
 PYTHON       = python3
 REDIS_SERVER = redis-server
+VALKEY_SERVER = $(wildcard build/servers/valkey-9.1/redis-server)
 PREFIX       = /usr
 PORT         = 6379
 N            =
@@ -73,7 +74,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-caches bench-scale bench-layout bench-estimate bench bench-full servers test-servers test-redis-suite test-clients \
+        bench-throughput bench-caches bench-scale bench-layout bench-estimate bench-choice bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade test-arm64 test-fleet image test-image clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
         setup-arm64 setup-image setup-imagetest setup-estimate
@@ -212,6 +213,7 @@ format: | setup-lint ## let clang-format lay out the C sources
 # $(call measure,<verb>,<its files unless DATA= names others>)
 measure = bench/compare.py $(1) --redis-server $(REDIS_SERVER) $(addprefix --data ,$(or $(DATA),$(2)))
 ALL_DATA = $(wildcard $(DATA_DIR)/*.txt $(DATA_DIR)/*.u32le)
+BESIDE   = $(addprefix --valkey-server ,$(VALKEY_SERVER))
 
 demo: build/ckv.so | setup-server setup-python3 ## real records as SET and as CSET side by side (N=200000 DATA=file)
 	@$(PYTHON) bench/compare.py demo --redis-server $(REDIS_SERVER) $(if $(DATA),--data '$(DATA)') \
@@ -254,11 +256,16 @@ bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## c
 bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
+bench-choice: build/ckv.so build/ckv-bench | setup-server setup-python3 ## the README's picture: tweets, sessions, id pairs in what one might take instead (N=1000000)
+	$(PYTHON) bench/compare.py cache --redis-server $(REDIS_SERVER) $(BESIDE) --records $(or $(N),1000000) \
+	    --data $(DATA_DIR)/tweets.txt --data sessions --data ids --json bench/results/choice.json
+
 bench-moving: build/ckv.so build/ckv-bench | setup-server setup-python ## move N=1000000 strings into ckv and out under 20,000 requests a second
 	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt)) --records $(or $(N),1000000)
 
 define compare
-	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) --records $(1)
+	build/glide-venv/bin/python $(call measure,cache,$(ALL_DATA)) $(BESIDE) --records $(1)
+	$(MAKE) bench-choice PYTHON=.venv/bin/python
 	.venv/bin/python $(call measure,uuid,$(ALL_DATA)) --records $(1)
 	.venv/bin/python bench/compare.py latency --redis-server $(REDIS_SERVER)
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)

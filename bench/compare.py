@@ -49,8 +49,9 @@ def sizes(text):
 
 OPTIONS = {
     "records": dict(type=positive, help="how many (profiles, for fans)"),
-    "data": dict(action="append", help="a file with one record a line, or *.u32le; may be repeated"),
+    "data": dict(action="append", help="a file with one record a line, or *.u32le, or what is generated: sessions, ids; may be repeated"),
     "redis-server": dict(default="redis-server"),
+    "valkey-server": dict(type=os.path.abspath, metavar="FILE", help="of Valkey, for its strings besides"),
     "module": dict(default=os.path.join(ROOT, "build", "ckv.so")),
     "update-readme": dict(metavar="FILE", help="put the table between the markers in FILE"),
     "requests": dict(type=positive, default=1_000_000, help="per run; a fifth without pipelining"),
@@ -84,9 +85,10 @@ def compared(verb, module, of_files):
     def run(options):
         began = time.monotonic()
         rows = getattr(importlib.import_module(module), verb if module == "stores" else "run")(options)
+        servers = [options.redis_server, getattr(options, "valkey_server", None), "memcached"]
         files = [f"--data {os.path.basename(path)}" for path in options.data or [] if of_files]
         return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "records": options.records,
-                "servers": [version(options.redis_server, "--version"), version("memcached", "--version")],
+                "servers": [version(server, "--version") for server in servers if server],
                 "command": " ".join([f"bench/compare.py {verb} --records {options.records}", *files]),
                 "seconds": time.monotonic() - began, "rows": rows}
     return run
@@ -107,7 +109,7 @@ VERBS = {
               {"records": 10_000_000, "rounds": 3, "parts": ",".join(report.SCALE)}),
     "caches": (of("caches"), [*SERVER, "caches", "cluster", "scale", "seconds"], {}),
     "cache_duty": (of("cache_duty"), [*SERVER, "parts", "scale"], {"parts": ",".join(report.CACHE_DUTY)}),
-    "cache": (compared("cache", "stores", True), STORES, {"records": 100_000}),
+    "cache": (compared("cache", "stores", True), [*STORES, "valkey-server"], {"records": 100_000}),
     "latency": (compared("latency", "stores", False), STORES, {"records": 20_000}),
     "uuid": (compared("uuid", "stores", True), STORES, {"records": 200_000}),
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
@@ -139,7 +141,7 @@ def perform(options):
         return report.show(fleet.fleet())
     if verb == "report":
         importlib.import_module("plots").draw()
-        report.rewrite(report.README, report.sentence)
+        report.rewrite(report.README, report.in_short)
         report.rewrite(report.PAGE, report.generated)
         return report.rewrite(fleet.PAGE, fleet.generated)
     path = options.json or (None if verb in NOT_KEPT else os.path.join(report.RESULTS, f"{verb}.json"))

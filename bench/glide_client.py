@@ -3,7 +3,9 @@ and answers as if it did not. What other clients read then is the compressed byt
 
 import asyncio
 import importlib.util
+import random
 import time
+import uuid
 
 from load import DEPTH
 from server import Failed
@@ -32,12 +34,18 @@ def of_all(server, records, request):
     return asyncio.run(run())
 
 
+def key(data, n):
+    if data.keys == "uuid":
+        return str(uuid.UUID(int=random.Random(n).getrandbits(128), version=4))
+    return f"KEY:{100_000_000 + n}"
+
+
 def fill(server, data, records, ttl):
     from glide import ExpirySet, ExpiryType
     values, expiry = data.values, ExpirySet(ExpiryType.SEC, ttl)
 
     async def store(client, n):
-        await client.set(f"KEY:{100_000_000 + n}", values[n % len(values)], expiry=expiry)
+        await client.set(key(data, n), values[n % len(values)], expiry=expiry)
 
     return of_all(server, records, store)
 
@@ -46,7 +54,7 @@ def read(server, data, records):
     values = data.values
 
     async def compare(client, n):
-        if await client.get(f"KEY:{100_000_000 + n}") != values[n % len(values)]:
-            raise Failed(f"valkey-glide: the value of KEY:{100_000_000 + n} differs from what was stored")
+        if await client.get(key(data, n)) != values[n % len(values)]:
+            raise Failed(f"valkey-glide: the value of {key(data, n)} differs from what was stored")
 
     return of_all(server, records, compare)

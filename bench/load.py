@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import generated
 from server import ROOT, Client, Failed
 
 BENCH = os.path.join(ROOT, "build", "ckv-bench")
@@ -48,18 +49,22 @@ progress = Progress()
 
 
 class Data:
-    """The records of a file, one a line or (*.u32le) each after its length; without a path, package descriptions."""
+    """The records of a file, one a line or (*.u32le) each after its length; so many of a kind that is generated; without either,
+    package descriptions."""
 
-    def __init__(self, path=None):
-        if path and not os.path.isfile(path):
-            raise Failed(f"cannot read DATA: {path} is not a file")
-        self.given = path
-        self.name = os.path.basename(path) if path else "Debian package descriptions"
+    def __init__(self, given=None, records=100_000):
+        if given and given not in generated.KINDS and not os.path.isfile(given):
+            raise Failed(f"cannot read DATA: {given} is not a file")
+        self.given, self.records = given, records
+        self.name = os.path.basename(given) if given else "Debian package descriptions"
+        self.keys = generated.KINDS[given][1] if given in generated.KINDS else "sequential"
 
     @functools.cached_property
     def values(self):
         if not self.given:
             return descriptions()
+        if self.given in generated.KINDS:
+            return generated.values(self.given, self.records)
         try:
             with open(self.given, "rb") as f:
                 text = f.read()
@@ -70,10 +75,15 @@ class Data:
             raise Failed(f"{self.given} is empty")
         return found
 
+    def mean(self, records):
+        """Bytes of a value, where so many records are stored."""
+        rounds, rest = divmod(records, len(self.values))
+        return (rounds * sum(map(len, self.values)) + sum(map(len, self.values[:rest]))) / records
+
     @property
     def path(self):
         """Of a file, for programs that want one."""
-        return self.given or self._file.name
+        return self.given if self.given and self.given not in generated.KINDS else self._file.name
 
     @functools.cached_property
     def _file(self):

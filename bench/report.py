@@ -7,16 +7,12 @@ import os
 import re
 import statistics
 
+from peers import KINDS, PUBLISHED, against_published, most_first, names, used_memory, verdict, versions
 from server import ROOT, Failed
 
 PAGE = os.path.join(ROOT, "docs", "results.md")
 README = os.path.join(ROOT, "README.md")
 RESULTS = os.path.join(ROOT, "bench", "results")
-
-# Bytes per record that Memcarrot's authors publish for data sets of these names. Theirs are not the files
-# measured here: what they hold is of the same kind, the records and their number differ.
-PUBLISHED = {"airbnb": 419, "amazon_product_reviews": 222, "arxiv": 540, "dblp": 124, "github": 75, "ohio": 41.6,
-             "reddit": 333, "spotify_charts": 100, "twitter": 540, "tweets": 51.1}
 
 
 def result(name):
@@ -116,20 +112,6 @@ def by_data(report):
     return found
 
 
-def verdict(data):
-    """Where ckv is not ahead, from the figures."""
-    behind = []
-    for name, stores in data.items():
-        ours = stores["ckv"]["bytes"]["used_memory"]
-        peers = {store: row["bytes"]["used_memory"] for store, row in stores.items() if store != "ckv"}
-        if name in PUBLISHED:
-            peers["the published figure"] = PUBLISHED[name]
-        behind += [f"{name} ({ours:.1f} bytes, {peer} {b:.1f})" for peer, b in peers.items() if b <= ours]
-    if behind:
-        return "**ckv is not ahead in bytes per record on: " + "; ".join(behind) + ".**"
-    return f"ckv takes the fewest bytes per record on each of the {len(data)} data sets measured."
-
-
 def unseen(data):
     """Files have fewer lines than the records stored, and a dictionary that has seen a value stores it in less.
     What values cost that were kept from the training, by the codec's benchmark; where even that, without key
@@ -155,8 +137,8 @@ def slower(data):
 
 def head(report):
     """The page's first paragraph."""
-    data = by_data(report)
-    return " ".join([verdict(data), slower(data), unseen(data)])
+    data, used = by_data(report), used_memory(report["rows"])
+    return " ".join([verdict(used), against_published(used), slower(data), unseen(data)])
 
 
 def cache(report):
@@ -171,7 +153,7 @@ def cache(report):
         files.append([name] + [n for pair in pairs for n in pair]
                      + [" / ".join(f"{theirs / ours:.1f}" for theirs, ours in pairs if ours > 0)])
     return "\n\n".join([
-        source(report), "![bytes per record](cache.png)",
+        source(report), "![RAM in per cent of strings'](cache.png)",
         "Bytes per record by used_memory (memcached: items and hash table as its `stats` count them), expiry included "
         "except in hashes, whose fields have none. Published: Memcarrot's own figures for data of the same name, "
         "not measured here, on other records than these. At small numbers of records ckv's dictionaries weigh most. "
@@ -183,6 +165,38 @@ def cache(report):
         "time until the server answers, the start of the process included.",
         table({"data": "", **dict.fromkeys(["save strings", "save ckv", "load strings", "load ckv", "restart strings",
                                             "restart ckv"], ".3f"), "times": ""}, files)])
+
+
+def published(report):
+    """For the README: what is published, and what was measured on data of the same name."""
+    used = used_memory(report["rows"])
+    rows = [[data, used[data, "strings"], n, f"**{used[data, 'ckv']:.1f}**"] for (data, store), n in used.items() if store == "published"]
+    return "\n\n".join([
+        f"What Memcarrot's authors publish for data of these names (not the same records, and not measured here), and ckv's bytes a record "
+        f"(used_memory; {report['records']:,} records of each, {report['date']}). {against_published(used)}",
+        table({"data": "", "strings": ",.1f", "Memcarrot, published": "", "ckv": ""}, rows)])
+
+
+def about_choice(report):
+    """What is stored: whoever looks at a picture first asks that."""
+    bytes_of = {row["data"]: row["value_bytes"] for row in report["rows"]}
+    servers = ", ".join(f"{product} {version}" for product, version in versions(report).items())
+    return (f"{report['records']:,} records of each kind with `EX 86400`, growth of used_memory, {servers}, {report['date']}. Tweets: tweets.txt "
+            f"under `KEY:<n>`, gone through again, so that ckv's dictionaries have seen some. Sessions, each another: JSON of {bytes_of['sessions']:.0f} bytes on average as the session stores of web frameworks keep it, "
+            "generated (`bench/generated.py`), under UUIDs. Id pairs: a random number of up to 12 digits under `KEY:<n>`, generated. Hashes are "
+            "buckets of a thousand records or fewer, and their fields have no expiry. What is published was not measured here.")
+
+
+def choice(report):
+    used, called = used_memory(report["rows"]), names(report)
+    kinds = list(dict.fromkeys(data for data, _ in used))
+    rows = [[called[store].replace("\n", " "), *(used.get((kind, store)) for kind in kinds)] for store in most_first(used)]
+    return "\n\n".join([f"{source(report)} {verdict(used)}", "![bytes a record](choice.png)", about_choice(report),
+                        table({"bytes a record": "", **{KINDS[kind]: ",.1f" for kind in kinds}}, rows)])
+
+
+def choice_in_short(report):
+    return "![Bytes of RAM a record: tweets, sessions, id pairs](docs/choice.png)\n\n" + about_choice(report)
 
 
 def latency_ratios(report):
@@ -341,6 +355,10 @@ def above(rows):
     lines.append(f"hit rate below that of strings by more than 0.05%: {len(lower)}"
                  + (" (" + ", ".join(str(row["cluster"]) for row in lower) + ")" if lower else ""))
     return "; ".join(lines) + "."
+
+
+def caches_for_readme(rows):
+    return f"{caches_in_short(rows)} ([docs/results.md](docs/results.md#fifty-three-published-caches))."
 
 
 def caches_in_short(rows):
@@ -503,11 +521,13 @@ def parts(report, names):
 
 
 # The part's name: the JSON file it is made of, and how.
-PARTS = {"head": ("cache", head), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
+PARTS = {"head": ("cache", head), "choice": ("choice", choice), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
          "fans": ("fans", fans), "transparent": ("transparent", transparent), "moving": ("moving", moving),
          "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "caches": ("caches", caches),
          "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}
+# The README's; the demo writes its own.
+README_PARTS = {"choice": ("choice", choice_in_short), "published": ("cache", published), "caches": ("caches", caches_for_readme)}
 
 
 def measured(name):
@@ -515,13 +535,13 @@ def measured(name):
     return os.path.exists(os.path.join(RESULTS, f"{name}.json"))
 
 
-def generated(page):
+def generated(page, parts=PARTS):
     """The page with all of its parts made anew."""
-    return replaced(page, {name: render(result(of)) for name, (of, render) in PARTS.items() if measured(of)})
+    return replaced(page, {name: render(result(of)) for name, (of, render) in parts.items() if measured(of)})
 
 
-def sentence(readme):
-    return replaced(readme, {"caches": f"{caches_in_short(result('caches'))} ([docs/results.md](docs/results.md#fifty-three-published-caches))."})
+def in_short(readme):
+    return generated(readme, README_PARTS)
 
 
 def replaced(page, texts):

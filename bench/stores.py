@@ -3,6 +3,7 @@
 A fresh server for each store and file. The module is loaded in every Redis server; what a server takes before it holds
 anything is taken off."""
 
+import argparse
 import os
 import random
 import struct
@@ -13,7 +14,7 @@ import measure
 from load import DEPTH, Data, bench, progress
 from server import Memcached, Server
 
-CACHE_STORES = ["strings", "strings-zlib", "strings-zstd", "valkey-glide", "hashes", "memcached", "ckv"]
+CACHE_STORES = ["strings", "valkey-strings", "strings-zlib", "strings-zstd", "valkey-glide", "hashes", "memcached", "ckv"]
 TTL = 86400
 BUCKETS = [3, 4, 5, 6, 7]
 CLIENTS = [1, 8, 16, 32]
@@ -38,12 +39,12 @@ def by_glide(options, name, data):
                             lambda server: glide_client.read(server, data, options.records))
 
 
-def in_memcached(options, name, data, load_args):
+def in_memcached(options, name, data, load_args, keys):
     progress.step(name)
     with Memcached(options) as server:
         before = {"used_memory": 0, "rss": server.rss()}
-        loaded = bench(server, "memcached", data, options.records, *LOAD, *load_args)
-        read = bench(server, "memcached", data, options.records, *READ)
+        loaded = bench(server, "memcached", data, options.records, *LOAD, *load_args, *keys)
+        read = bench(server, "memcached", data, options.records, *READ, *keys)
         after = {"used_memory": server.used(), "rss": server.rss()}
         return {"bytes": measure.per_record(before, after, options.records), "load_per_second": loaded["per_second"],
                 "read_per_second": read["per_second"]}
@@ -51,19 +52,28 @@ def in_memcached(options, name, data, load_args):
 
 def cached(options, data, store):
     args, name = [] if store == "hashes" else ["--ttl", TTL], f"{data.name}: {store}"
+    keys = ["--keys", data.keys]
     if store == "memcached":
-        return in_memcached(options, name, data, args)
+        return in_memcached(options, name, data, args, keys)
     if store == "valkey-glide":
         return by_glide(options, name, data)
-    return in_redis(options, name, store, data, args)
+    if store == "valkey-strings":
+        return in_redis(argparse.Namespace(**{**vars(options), "redis_server": options.valkey_server}), name, "strings", data, args, keys)
+    if store == "hashes" and data.keys == "uuid":
+        keys += ["--bucket", BUCKETS[0]]
+    return in_redis(options, name, store, data, args, keys)
 
 
 def cache(options):
-    stores = [store for store in CACHE_STORES if store != "valkey-glide" or glide_client.INSTALLED]
-    if len(stores) < len(CACHE_STORES):
-        progress.step("valkey-glide is left out, as it is not installed: make setup-glide")
-    return [{"data": os.path.splitext(data.name)[0], "store": store, **cached(options, data, store)}
-            for data in map(Data, options.data) for store in stores]
+    missing = {"valkey-strings": None if options.valkey_server else "no server of Valkey is named: --valkey-server FILE",
+               "valkey-glide": None if glide_client.INSTALLED else "it is not installed: make setup-glide"}
+    for store, reason in missing.items():
+        if reason:
+            progress.step(f"{store} is left out, as {reason}")
+    stores = [store for store in CACHE_STORES if not missing.get(store)]
+    return [{"data": os.path.splitext(data.name)[0], "store": store, "value_bytes": data.mean(options.records),
+             **cached(options, data, store)}
+            for data in (Data(given, options.records) for given in options.data) for store in stores]
 
 
 def uuid(options):

@@ -222,7 +222,7 @@ class Server:
 
     # --- talking to it ---
 
-    def client(self, db=0, protocol=2, timeout=60):
+    def client(self, db=0, protocol=2, timeout=300):
         """A redis-py client whose replies are left as they came: bytes, ints, lists, None."""
         r = redis.Redis(
             host="127.0.0.1",

@@ -3,6 +3,7 @@ they run, that what they read is right (they check it themselves) and that the p
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -45,6 +46,21 @@ def test_comparisons(run, lines, comparison, stores):
     report, said = run(comparison, "--records", 1000, "--data", lines)
     assert len([row for row in report["rows"] if row["store"] != "valkey-glide"]) == stores
     assert comparison in report["command"] and "strings" in said
+
+
+def test_what_the_readmes_picture_is_drawn_from(run, tmp_path):
+    """A file and what is generated; in the place of Valkey is the server that is there."""
+    tweets = tmp_path / "tweets.txt"
+    tweets.write_text("".join(f"tweet {i}\n" for i in range(300)))
+    found, _ = run("cache", "--records", 300, "--data", tweets, "--data", "sessions", "--data", "ids", "--valkey-server", shutil.which(BINARY))
+    stores = {(row["data"], row["store"]) for row in found["rows"]}
+    assert {("sessions", "valkey-strings"), ("ids", "ckv"), ("tweets", "hashes")} <= stores
+    assert all(11 < row["value_bytes"] < 12 for row in found["rows"] if row["data"] == "ids")
+    show = ("import json, plots, report, sys; plots.save = lambda name, figure: print(name); found = json.load(open(sys.argv[1])); "
+            "plots.choice(found); print(report.choice(found))")
+    shown = subprocess.run([sys.executable, "-c", show, tmp_path / "result.json"], cwd=os.path.join(ROOT, "bench"), text=True,
+                           stdout=subprocess.PIPE, check=True).stdout
+    assert shown.startswith("choice\n") and "| Memcarrot, published | 51.1 |  |  |" in shown and "sessions as JSON" in shown
 
 
 @pytest.mark.skipif(not os.path.exists(GLIDE), reason="make setup-glide")

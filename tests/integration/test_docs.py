@@ -104,6 +104,11 @@ def test_the_readmes_table_is_that_of_the_results():
     assert table in read("README.md")
 
 
+def test_the_readmes_other_parts_are_those_of_the_results():
+    page = in_bench("import report, sys; sys.stdout.write(report.in_short(open(report.README).read()))")
+    assert page == read("README.md")
+
+
 def test_the_page_of_results_is_that_of_the_results():
     page = in_bench("import report, sys; sys.stdout.write(report.generated(open(report.PAGE).read()))")
     assert page == read("docs/results.md")
@@ -117,6 +122,14 @@ def test_the_fleet_is_that_of_the_results():
 def test_every_picture_of_the_page_is_drawn():
     drawn = in_bench("import plots; plots.save = lambda name, *drawn, **how: print(name); plots.draw()")
     assert sorted(drawn.split()) == sorted(re.findall(r"^!\[.*\]\((\w+)\.png\)", read("docs/results.md"), flags=re.M))
+    for picture in re.findall(r"^!\[.*\]\((.*)\)", read("README.md"), flags=re.M):
+        assert os.path.exists(os.path.join(ROOT, picture)), picture
+
+
+def test_published_figures_that_are_not_beaten_are_named():
+    verdict = "import peers; print(peers.against_published({('github', 'ckv'): %s, ('github', 'published'): 75}))"
+    assert "not ahead of what is published on: github (75.5 bytes, published 75)" in in_bench(verdict % 75.5)
+    assert "less than each of the 1 " in in_bench(verdict % 74.5)
 
 
 def test_the_readmes_first_command(tmp_path):
