@@ -3,6 +3,7 @@ five families of keys in one server."""
 
 import json
 import os
+import resource
 import subprocess
 import time
 
@@ -13,14 +14,22 @@ from server import ROOT, Failed, Server, command
 PROGRAM = os.path.join(ROOT, "build", "ckv-estimate")
 TTL = 86400
 MIXED = 5
+KEYS = 100_000  # that are sampled
+
+
+def cpu_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def ask(server):
-    line = [PROGRAM, "-p", str(server.port), "--json", "--rate", "0"]
+    """Its report, and the CPU seconds that it took."""
+    line = [PROGRAM, "-p", str(server.port), "--json", "--rate", "0", "--keys", str(KEYS)]
+    before = cpu_of_children()
     done = subprocess.run(line, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise Failed(f"{' '.join(line)} ended with {done.returncode}")
-    return json.loads(done.stdout)
+    return json.loads(done.stdout), cpu_of_children() - before
 
 
 def of_file(data, records):
@@ -43,12 +52,13 @@ def compared(options, name, fill):
     progress.step(f"{name}: strings")
     with Server(options, loadmodule=None) as server:
         now = measure.growth(server, options.records, fill("strings"), False)["used_memory"]
-        said = ask(server)
+        said, cpu_seconds = ask(server)
     progress.step(f"{name}: ckv")
     with Server(options) as server:
         then = measure.growth(server, options.records, fill("ckv"), True)["used_memory"]
     total = said["total"]
-    return {"data": name, "now": now, "then": then, "seconds": said["sample"]["seconds"], "sampled": said["sample"]["keys"],
+    return {"data": name, "now": now, "then": then, "seconds": said["sample"]["seconds"], "cpu_seconds": cpu_seconds,
+            "sampled": said["sample"]["keys"],
             **{field: total[field] / options.records for field in ("bytes_now", "bytes_with_ckv", "low", "high")}}
 
 

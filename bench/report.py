@@ -279,11 +279,11 @@ def moving(report):
 
 def estimate(report):
     rows = [[row["data"], row["now"], row["bytes_now"], f"{row['bytes_now'] / row['now'] - 1:+.1%}", row["then"], row["bytes_with_ckv"],
-             f"{row['bytes_with_ckv'] / row['then'] - 1:+.1%}", f"{row['low']:.1f} to {row['high']:.1f}", row["sampled"]]
+             f"{row['bytes_with_ckv'] / row['then'] - 1:+.1%}", f"{row['low']:.1f} to {row['high']:.1f}", row["sampled"], row["seconds"], row["cpu_seconds"]]
             for row in report["rows"]]
     return source(report) + "\n\n" + table(
         [("data", ""), ("strings", ",.1f"), ("estimated", ",.1f"), ("off", ""), ("ckv", ",.1f"), ("estimated", ",.1f"), ("off", ""),
-         ("interval", ""), ("values read", ",")], rows)
+         ("interval", ""), ("values read", ","), ("s", ".0f"), ("s of CPU", ".0f")], rows)
 
 
 # ---- cache duty ------------------------------------------------------------------------------------------

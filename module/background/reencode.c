@@ -66,7 +66,8 @@ void reencode_step(uint64_t deadline_us) {
             finish();
             break;
         }
-        if (!go_on(s, bucket, now_ticks)) maps_cursor_again(&pass.cursor, s, bucket);
+        if (!go_on(s, bucket, now_ticks))
+            maps_cursor_again(&pass.cursor, s, map_bucket_or_last(s->m, bucket));
         began_us = now_us;
         now_us = clock_monotonic_us();
         if (now_us + (now_us - began_us) >= deadline_us) return;

@@ -30,13 +30,17 @@ static size_t allowance(double raw) {
     return bytes < DEFAULT_DICTIONARY_SIZE ? (size_t)bytes : DEFAULT_DICTIONARY_SIZE;
 }
 
+/* Short ones first, as the server has them: what is tried on some of them is tried on the first. */
 static size_t gather_values(const sample *s, const selection *chosen, phrase_sample *values) {
     size_t count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        const sampled *k = &s->all[i];
-        if (!chosen->learned[i] || k->value_len == 0) continue;
-        size_t len = k->value_len < CODEC_SAMPLE_VALUE ? k->value_len : CODEC_SAMPLE_VALUE;
-        values[count++] = (phrase_sample){k->value, (uint32_t)len};
+    for (int kind = 0; kind < KINDS_OF_VALUES; kind++) {
+        const kind_of_values *of = &chosen->kinds[kind];
+        for (size_t i = 0; i < of->learned; i++) {
+            const sampled *k = &s->all[of->all[i]];
+            if (k->value_len == 0) continue;
+            size_t len = k->value_len < CODEC_SAMPLE_VALUE ? k->value_len : CODEC_SAMPLE_VALUE;
+            values[count++] = (phrase_sample){k->value, (uint32_t)len};
+        }
     }
     return count;
 }

@@ -1,7 +1,6 @@
 /* selection.c: see selection.h. */
 #include "selection.h"
 
-#include "base/siphash.h"
 #include "codec/codec_train.h"
 #include "common/common.h"
 
@@ -39,40 +38,18 @@ static double smaller(double a, double b) {
 
 /* ---- what is learned from -------------------------------------------------------------------- */
 
-typedef struct hashed {
-    uint64_t hash; /* of the value */
-    size_t at;     /* in the sample */
-} hashed;
-
-static int by_hash(const void *a, const void *b) {
-    uint64_t x = ((const hashed *)a)->hash, y = ((const hashed *)b)->hash;
-    return (x > y) - (x < y);
-}
-
-static hashed *sorted_by_hash(const kind_of_values *kind, const sample *s) {
-    static const uint64_t secret[2] = {7, 8};
-    hashed *list = allocate((kind->count + 1) * sizeof *list);
-    for (size_t i = 0; i < kind->count; i++) {
-        const sampled *k = &s->all[kind->all[i]];
-        list[i] = (hashed){siphash13(k->value, k->value_len, secret), kind->all[i]};
-    }
-    qsort(list, kind->count, sizeof *list, by_hash);
-    return list;
-}
-
-/* Marks a part of the values, about so many bytes, evenly over their hashes: of equal values the
- * same part, which leaves less to chance. */
+/* Marks a part of the values, about so many bytes, evenly over the sample. It is in no order, so
+ * that of equal values, too, chance decides how many are learned from, as it does in a server:
+ * where each is there a few times, some are not learned at all. */
 static double mark_learned(const kind_of_values *kind, const sample *s, double bytes,
                            bool *learned) {
-    hashed *list = sorted_by_hash(kind, s);
     double taken = 0, marked = 0, part = bytes / kind->sample_bytes;
     for (size_t i = 0; i < kind->count; i++) {
         if (marked >= part * (double)(i + 1)) continue;
-        learned[list[i].at] = true;
+        learned[kind->all[i]] = true;
         marked++;
-        taken += (double)looked_at(&s->all[list[i].at]);
+        taken += (double)looked_at(&s->all[kind->all[i]]);
     }
-    free(list);
     return taken;
 }
 

@@ -103,14 +103,18 @@ static void store_all(imitation *im, const selection *chosen) {
     use(im, second);
 }
 
+static void bring_to_codec(map *m, uint64_t now_ticks, mem_retired *old) {
+    for (uint32_t bucket = 0; bucket < m->buckets;) {
+        map_step step = map_reencode(m, bucket, now_ticks, SIZE_MAX / 2, old);
+        bucket = step == MAP_MORE ? map_bucket_or_last(m, bucket) : bucket + 1;
+    }
+}
+
 static void write_anew(imitation *im) {
     mem_retired old = {0};
-    uint64_t now_ticks = expiry_ticks(im->now_ms);
     for (uint32_t i = 0; i < im->count; i++) {
         if (!im->maps[i]) continue;
-        for (uint32_t bucket = 0; bucket < im->maps[i]->buckets;)
-            if (map_reencode(im->maps[i], bucket, now_ticks, SIZE_MAX / 2, &old) != MAP_MORE)
-                bucket++;
+        bring_to_codec(im->maps[i], expiry_ticks(im->now_ms), &old);
         progress_show("storing it", 0.7 + 0.2 * i / im->count);
     }
     mem_free_retired(&mem_counted, &old);

@@ -129,7 +129,8 @@ static map_step reencode_bucket(reencoding *r) {
 /* The last bucket is brought to the current codec before it is merged into another, which whoever
  * comes by all buckets may have come by already. */
 static map_step merge(reencoding *r) {
-    for (int i = 0; i < MERGES_AT_A_TIME && map_is_sparse(r->m); i++) {
+    for (int i = 0; map_is_sparse(r->m); i++) {
+        if (i == MERGES_AT_A_TIME) return MAP_MORE;
         r->bucket = r->m->buckets - 1;
         map_step step = reencode_bucket(r);
         if (step != MAP_DONE) return step;

@@ -13,7 +13,7 @@
 
 typedef enum map_step {
     MAP_DONE,
-    MAP_MORE,   /* there is more to do: call again */
+    MAP_MORE,   /* there is more to do: call again, with map_bucket_or_last() */
     MAP_FAILED, /* out of memory or damaged: some records keep their codec */
 } map_step;
 
@@ -26,5 +26,10 @@ typedef enum map_step {
  * were go to `old`, for the caller to free (NULL: they are freed at once). */
 map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t work,
                       mem_retired *old);
+
+/* That bucket, or where it has been merged into another meanwhile, the last one. */
+static inline uint32_t map_bucket_or_last(const map *m, uint32_t bucket_index) {
+    return bucket_index < m->buckets ? bucket_index : m->buckets - 1;
+}
 
 #endif

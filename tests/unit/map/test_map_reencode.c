@@ -152,6 +152,32 @@ static void reencode_in_steps(map_shared *all) {
     map_free(m);
 }
 
+static void bring_to_codec(map *m) {
+    for (uint32_t i = 0; i < m->buckets;) {
+        map_step step = map_reencode(m, i, expiry_ticks(now_ms), WORK, NULL);
+        CHECK(step != MAP_FAILED);
+        i = step == MAP_DONE ? i + 1 : map_bucket_or_last(m, i);
+    }
+}
+
+/* What was stored before anything was learned takes a tenth then, and one pass merges all buckets
+ * that there are too many. */
+static void merged_in_one_pass(map_shared *all) {
+    char key[40];
+    codecs_use(&all->codecs, CODEC_RAW);
+    map *m = map_new(all, secret);
+    for (int i = 0; i < 2000; i++)
+        CHECK(map_store(m, key, (size_t)sprintf(key, "raw:%d:x", i), text + i, 300, EXPIRY_NEVER,
+                        now_ms));
+    CHECK(m->buckets > 50);
+    codecs_use(&all->codecs, 2);
+    bring_to_codec(m);
+    uint32_t buckets = m->buckets;
+    bring_to_codec(m);
+    CHECK(m->buckets == buckets && buckets < 20 && map_sane(m));
+    map_free(m);
+}
+
 /* Splits and merges leave every record with its codec, and large ones where they are. */
 static void split_and_merge(map_shared *all) {
     map_group group;
@@ -177,8 +203,7 @@ static void split_and_merge(map_shared *all) {
     CHECK(held_by(m, 1).records == RECORDS && map_sane(m));
     note_places(m);
     buckets = m->buckets;
-    for (uint32_t i = 0; i < m->buckets; i++)
-        CHECK(map_reencode(m, i, expiry_ticks(now_ms), SIZE_MAX, NULL) == MAP_DONE);
+    bring_to_codec(m);
     CHECK(m->buckets < buckets && map_sane(m) && held_by(m, 2).records == RECORDS);
     for (int i = 0; i < RECORDS; i++) check(m, i);
     map_free(m);
@@ -252,6 +277,7 @@ int main(void) {
     CHECK(codecs_add(&all.codecs, train()) == 1 && codecs_add(&all.codecs, train()) == 2);
     reencode_in_steps(&all);
     split_and_merge(&all);
+    merged_in_one_pass(&all);
     few_in_a_bucket(&all);
     expiry_without_room(&all);
     frees_few(&all);
