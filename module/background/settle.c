@@ -284,15 +284,20 @@ static void put_back(void) {
     begun_here = NULL;
 }
 
+static uint64_t stored_bytes(void) {
+    map_totals t = maps_totals().totals;
+    return t.page_bytes + t.large_bytes;
+}
+
 /* The hand of the hot values goes round in a while, or as fast as it can where none are to be kept.
  */
-static void step_hot(uint64_t deadline_us, bool any) {
+static void step_hot(uint64_t deadline_us, uint64_t stored) {
     static uint64_t last_us;
     hot_values *hot = &ckv.shared.hot;
     uint64_t now_us = clock_monotonic_us();
     uint64_t slots = hot_slots(hot) * (now_us - last_us) / HOT_ROUND_US;
     if (slots > 0 || !hot->slots) last_us = now_us;
-    map_shared_keep_hot(&ckv.shared, any);
+    map_shared_keep_hot(&ckv.shared, stored);
     while (hot->limit > 0 && hot->bytes > hot->limit && clock_monotonic_us() < deadline_us)
         if (hot_drop(hot, HOT_AT_ONCE) == 0) break;
     if (hot->limit == 0) slots = UINT64_MAX;
@@ -318,7 +323,7 @@ static bool much;
 
 void settle_step(uint64_t deadline_us, settle_when when) {
     settle_configure();
-    step_hot(deadline_us, when != SETTLE_ALL && maps_any());
+    step_hot(deadline_us, when == SETTLE_ALL ? 0 : stored_bytes());
     put_back();
     much = !collect(deadline_us);
     bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;

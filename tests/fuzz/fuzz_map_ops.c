@@ -265,7 +265,7 @@ static map *step(map *m, const uint8_t *bytes) {
         map_leave(m);
         map_join(m, &group);
         all.young.limit = argument % 2 ? 1 << 20 : argument;
-        map_shared_keep_hot(&all, argument % 4 > 0);
+        map_shared_keep_hot(&all, argument % 4);
         break;
     case 7:
     case 8:
@@ -289,7 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     now_ms = 1700000000000;
     codecs_use(&all.codecs, CODEC_RAW);
     all.young.limit = 1 << 20;
-    map_shared_keep_hot(&all, true);
+    map_shared_keep_hot(&all, UINT64_MAX);
     map *m = map_new(&all, secret);
     map_join(m, &group);
     for (size_t at = 0; at + STEP <= n && at < STEPS_MAX * STEP; at += STEP) {

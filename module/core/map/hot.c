@@ -4,12 +4,12 @@
 #include <string.h>
 
 /* At first, and at most: to double them takes less than half a millisecond. */
-#define SETS_MIN 64
+#define SETS_MIN 16
 #define SETS_MAX (32u << 10)
 /* More keys than this: there are more slots. A set is seldom full, then. */
 #define FILLED(slots) ((slots) / 2)
 /* Of the room for all: what the slots may take, and one value. */
-#define SLOTS_SHARE(room) ((room) / 8)
+#define SLOTS_SHARE(room) ((room) / 16)
 #define VALUE_SHARE(room) ((room) / 8)
 /* When values are dropped: those that were used lately are spared so long, and so many slots are
  * looked at. */

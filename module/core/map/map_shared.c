@@ -3,6 +3,9 @@
 
 /* Of what young values may take: new ones do not wait for room, mostly. */
 #define HOT_SHARE(limit) ((limit) / 4 * 3)
+/* Of what the records take, or so much: who reads is not to take back what compressing saves. */
+#define HOT_SHARE_STORED(bytes) ((bytes) / 4)
+#define HOT_STORED_MIN          (256u << 10)
 
 bool map_shared_init(map_shared *s, const mem *m, int zstd_level) {
     *s = (map_shared){.mem = m};
@@ -31,8 +34,11 @@ void map_shared_clear(map_shared *s) {
     key_shapes_clear(&s->shapes);
 }
 
-void map_shared_keep_hot(map_shared *s, bool any) {
-    s->hot.limit = any ? HOT_SHARE(s->young.limit) : 0;
+void map_shared_keep_hot(map_shared *s, uint64_t stored) {
+    uint64_t share = HOT_SHARE_STORED(stored), young_share = HOT_SHARE(s->young.limit);
+    if (share < HOT_STORED_MIN) share = HOT_STORED_MIN;
+    if (share > young_share) share = young_share;
+    s->hot.limit = stored > 0 ? share : 0;
 }
 
 /* For a value that may be young. */

@@ -35,8 +35,9 @@ void map_shared_trim(map_shared *s);
 /* Of an empty store: frees everything that has been learned and kept for work to come. */
 void map_shared_clear(map_shared *s);
 
-/* Whether values are kept that are decoded again and again. Those that there are go by and by. */
-void map_shared_keep_hot(map_shared *s, bool any);
+/* How much may be taken by values that are decoded again and again, where all records take `stored`
+ * bytes; 0: nothing. What is too much goes by and by. */
+void map_shared_keep_hot(map_shared *s, uint64_t stored);
 
 /* Makes of a new value what map_put() takes: young, if it may be and there is room, else encoded,
  * of which the codecs take note. The bytes are good until the next new value, or are the caller's

@@ -261,7 +261,7 @@ static map *rare_step(map *m) {
         map_join(m, &group);
         break;
     case 7:
-        map_shared_keep_hot(&all, test_random() % 4 > 0);
+        map_shared_keep_hot(&all, test_random() % 4 * (16u << 20));
         break;
     case 8:
         hot_drop(&all.hot, test_random() % 10000);
@@ -400,7 +400,7 @@ static void test_hot_values_yield(void) {
         CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 10000 + i), text + i, 1000,
                         EXPIRY_NEVER, now_ms));
     all.young.limit = 1 << 20;
-    map_shared_keep_hot(&all, true);
+    map_shared_keep_hot(&all, UINT64_MAX);
     for (int i = 0; i < 8000; i++) {
         map_key_init(m, &k, key, (size_t)sprintf(key, "doc:%d", 10000 + i / 4));
         CHECK(map_find(m, &k, &pos) && map_read(m, &k, &pos, &len) && len == 1000);
@@ -413,7 +413,7 @@ static void test_hot_values_yield(void) {
         CHECK(young_bytes(&all.young) + all.hot.bytes <= all.young.limit);
     }
     CHECK(young_bytes(&all.young) > all.young.limit / 4 * 3 && hot_sane(&all.hot));
-    map_shared_keep_hot(&all, false);
+    map_shared_keep_hot(&all, 0);
     hot_clear(&all.hot);
     free_map(m);
 }
@@ -444,7 +444,7 @@ int main(void) {
     test_hot_values_yield();
     test_tags_of_neighbours();
     all.young.limit = 64u << 10;
-    map_shared_keep_hot(&all, true);
+    map_shared_keep_hot(&all, UINT64_MAX);
     test_model();
     workspace_free(&work);
     map_shared_free(&all);
