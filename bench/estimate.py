@@ -14,7 +14,7 @@ from server import ROOT, Failed, Server, command
 PROGRAM = os.path.join(ROOT, "build", "ckv-estimate")
 TTL = 86400
 MIXED = 5
-KEYS = 100_000  # that are sampled
+FEW = 100_000  # keys, of a smaller sample
 
 
 def cpu_of_children():
@@ -22,9 +22,9 @@ def cpu_of_children():
     return used.ru_utime + used.ru_stime
 
 
-def ask(server):
+def ask(server, *args):
     """Its report, and the CPU seconds that it took."""
-    line = [PROGRAM, "-p", str(server.port), "--json", "--rate", "0", "--keys", str(KEYS)]
+    line = [PROGRAM, "-p", str(server.port), "--json", "--rate", "0", *args]
     before = cpu_of_children()
     done = subprocess.run(line, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -52,13 +52,15 @@ def compared(options, name, fill):
     progress.step(f"{name}: strings")
     with Server(options, loadmodule=None) as server:
         now = measure.growth(server, options.records, fill("strings"), False)["used_memory"]
-        said, cpu_seconds = ask(server)
+        said, _ = ask(server)
+        of_few, cpu_seconds = ask(server, "--keys", str(FEW))
     progress.step(f"{name}: ckv")
     with Server(options) as server:
         then = measure.growth(server, options.records, fill("ckv"), True)["used_memory"]
     total = said["total"]
-    return {"data": name, "now": now, "then": then, "seconds": said["sample"]["seconds"], "cpu_seconds": cpu_seconds,
-            "sampled": said["sample"]["keys"],
+    few = {"bytes_with_ckv": of_few["total"]["bytes_with_ckv"] / options.records, "sampled": of_few["sample"]["keys"],
+           "seconds": of_few["sample"]["seconds"], "cpu_seconds": cpu_seconds}
+    return {"data": name, "now": now, "then": then, "sampled": said["sample"]["keys"], "few": few,
             **{field: total[field] / options.records for field in ("bytes_now", "bytes_with_ckv", "low", "high")}}
 
 

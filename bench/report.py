@@ -278,12 +278,16 @@ def moving(report):
 
 
 def estimate(report):
-    rows = [[row["data"], row["now"], row["bytes_now"], f"{row['bytes_now'] / row['now'] - 1:+.1%}", row["then"], row["bytes_with_ckv"],
-             f"{row['bytes_with_ckv'] / row['then'] - 1:+.1%}", f"{row['low']:.1f} to {row['high']:.1f}", row["sampled"], row["seconds"], row["cpu_seconds"]]
+    def off(estimated, measured):
+        return f"{estimated / measured - 1:+.1%}"
+
+    rows = [[row["data"], row["now"], off(row["bytes_now"], row["now"]), row["then"], row["bytes_with_ckv"],
+             off(row["bytes_with_ckv"], row["then"]), f"{row['low']:.1f} to {row['high']:.1f}", row["sampled"], row["few"]["sampled"],
+             off(row["few"]["bytes_with_ckv"], row["then"]), row["few"]["seconds"], row["few"]["cpu_seconds"]]
             for row in report["rows"]]
     return source(report) + "\n\n" + table(
-        [("data", ""), ("strings", ",.1f"), ("estimated", ",.1f"), ("off", ""), ("ckv", ",.1f"), ("estimated", ",.1f"), ("off", ""),
-         ("interval", ""), ("values read", ","), ("s", ".0f"), ("s of CPU", ".0f")], rows)
+        [("data", ""), ("strings", ",.1f"), ("off", ""), ("ckv", ",.1f"), ("estimated", ",.1f"), ("off", ""), ("interval", ""),
+         ("values read", ","), ("fewer", ","), ("off", ""), ("s", ".0f"), ("s of CPU", ".0f")], rows)
 
 
 # ---- cache duty ------------------------------------------------------------------------------------------
