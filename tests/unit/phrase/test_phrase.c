@@ -323,6 +323,38 @@ static void test_damage(const phrase_dict *d) {
 }
 
 /* Everything again for a dictionary that was learned for the cheapest way, or for the fast one. */
+static size_t encoded_size(const phrase_dict *d, const phrase_sample *samples, size_t n) {
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t out[2 * sizeof *text];
+        sum += phrase_encode(d, samples[i].data, samples[i].len, out, sizeof out);
+    }
+    return sum;
+}
+
+/* Records that are stored a few times each are not learned whole, whichever the parse. */
+static void test_records_that_come_again(void) {
+    enum { WORDS = 300, LINES = 800, TIMES = 8 };
+    static char word[WORDS][8], line[LINES][128];
+    static phrase_sample samples[LINES * TIMES];
+    for (int i = 0; i < WORDS; i++)
+        for (uint32_t len = 3 + rnd(4), at = 0; at < len; at++) word[i][at] = (char)('a' + rnd(16));
+    for (int i = 0; i < LINES; i++) {
+        int n = 0;
+        for (int w = 0; w < 12; w++) n += sprintf(line[i] + n, "%s ", word[rnd(WORDS)]);
+        for (int t = 0; t < TIMES; t++)
+            samples[t * LINES + i] = (phrase_sample){line[i], (uint32_t)n};
+    }
+    size_t size[2];
+    for (int cheapest = 0; cheapest < 2; cheapest++) {
+        phrase_dict *d = phrase_train(&mem_libc, samples, LINES * TIMES, 40 << 10, cheapest);
+        CHECK(d);
+        size[cheapest] = encoded_size(d, samples, LINES);
+        phrase_free(d);
+    }
+    CHECK(size[1] < size[0] * 5 / 4);
+}
+
 static void test_all(bool cheapest) {
     phrase_dict *d = phrase_train(counting(), records, RECORDS, 1 << 20, cheapest);
     CHECK(d);
@@ -351,6 +383,7 @@ int main(void) {
     test_all(false);
     test_all(true);
     test_copies();
+    test_records_that_come_again();
     test_sizes();
     test_tiny_samples();
     test_deterministic();
