@@ -27,7 +27,8 @@
 #define OFTEN_STEP     8
 #define OFTEN_MOST     128
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
-/* Dictionaries of more frequent phrases are smaller; one may be worse by this part. */
+/* Dictionaries of more frequent phrases are smaller; one for the fast parse may be worse by this
+ * part. */
 #define SMALLER_IS_WORTH 200
 /* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
  * phrases then stays at about the most that there may be. */
@@ -160,43 +161,52 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const limits *lim
 
 /* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
  * counts as it is. False: out of memory. */
-static bool rate(phrase_dict *d, const sample_set *set) {
+static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uint32_t *ratio) {
     uint32_t longest = 1;
     uint64_t raw = 0, encoded = 0;
     for (uint32_t i = 0; i < set->n; i++)
         if (set->list[i].len > longest) longest = set->list[i].len;
-    uint8_t *scratch = d->mem->alloc(longest);
-    if (!scratch) return false;
-    for (uint32_t i = 0; i < set->n; i++) {
+    uint8_t *out = d->mem->alloc(longest);
+    void *scratch = d->mem->alloc(cheapest ? phrase_scratch_bytes() : 1);
+    for (uint32_t i = 0; out && scratch && i < set->n; i++) {
+        const void *data = set->list[i].data;
         uint32_t len = set->list[i].len;
-        size_t got = phrase_encode(d, set->list[i].data, len, scratch, len);
+        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, data, len, out, len)
+                              : phrase_encode(d, data, len, out, len);
         raw += len;
         encoded += got == PHRASE_NO_ROOM ? len : got;
     }
-    d->ratio = raw == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / raw);
-    d->mem->free(scratch);
-    return true;
+    *ratio = raw == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / raw);
+    bool done = out && scratch;
+    if (out) d->mem->free(out);
+    if (scratch) d->mem->free(scratch);
+    return done;
 }
 
+/* A dictionary, and by how much it shortens the test samples in the way that they will be parsed.
+ * NULL: out of memory. */
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
-                                   const limits *limits, uint32_t often) {
+                                   const limits *limits, uint32_t often, uint32_t *ratio) {
     phrase_dict *d = learn(m, set, limits, often);
-    if (!d || rate(d, test)) return d;
+    if (!d || (rate(d, test, false, &d->ratio) && rate(d, test, limits->cheapest, ratio))) return d;
     phrase_free(d);
     return NULL;
 }
 
 /* Asks for more frequent pairs as long as the dictionary is as good as the best, which may be NULL.
  * NULL: out of memory. */
-static phrase_dict *try_frequent(const mem *m, phrase_dict *best, const sample_set *set,
-                                 const sample_set *test, const limits *limits) {
+static phrase_dict *try_frequent(const mem *m, phrase_dict *best, uint32_t ratio,
+                                 const sample_set *set, const sample_set *test,
+                                 const limits *limits) {
     sample_set some = front(set, FREQUENT_BYTES);
     for (uint32_t often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
-        phrase_dict *d = learn_and_rate(m, &some, test, limits, often);
-        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
+        uint32_t next = 0, most = limits->cheapest ? ratio : ratio + ratio / SMALLER_IS_WORTH;
+        phrase_dict *d = learn_and_rate(m, &some, test, limits, often, &next);
+        bool worse = d && next > most;
         phrase_free(worse ? d : best);
         if (worse) break;
         best = d; /* NULL: out of memory */
+        ratio = next;
     }
     return best;
 }
@@ -208,8 +218,9 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
     sample_set set = cut(list, n), test = set;
     if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
     uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
-    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
-    return try_frequent(m, d, &set, &test, &limits);
+    uint32_t ratio = 0;
+    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often, &ratio);
+    return try_frequent(m, d, ratio, &set, &test, &limits);
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,

@@ -352,7 +352,7 @@ static void test_records_that_come_again(void) {
         size[cheapest] = encoded_size(d, samples, LINES);
         phrase_free(d);
     }
-    CHECK(size[1] < size[0] * 5 / 4);
+    CHECK(size[1] < size[0] * 3 / 2);
 }
 
 static void test_all(bool cheapest) {
