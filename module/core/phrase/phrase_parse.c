@@ -112,6 +112,7 @@ static void offer(phrase_parser *p, uint32_t at, const parse_node *way) {
     parse_node *node = p->node[at];
     uint32_t states = p->states[at], worst = 0;
     if (states > 0 && way->cost > p->best[at] + STATE_SLACK) return;
+    if (at > p->reached) p->reached = at;
     if (way->cost < p->best[at]) {
         p->best[at] = way->cost;
         if (way->cost < p->best[p->ahead]) p->ahead = at;
@@ -191,11 +192,10 @@ static void offer_copies(phrase_parser *p, uint32_t at, uint32_t len) {
 }
 
 /* Goes on to the cheapest place after this one. */
-static void look_ahead(phrase_parser *p, uint32_t at, uint32_t len) {
+static void look_ahead(phrase_parser *p, uint32_t at) {
     if (p->ahead > at) return;
-    uint32_t last = at + COPY_LEN_MAX < len ? at + COPY_LEN_MAX : len;
     p->ahead = at + 1;
-    for (uint32_t i = at + 2; i <= last; i++)
+    for (uint32_t i = at + 2; i <= p->reached; i++)
         if (p->best[i] < p->best[p->ahead]) p->ahead = i;
 }
 
@@ -230,11 +230,12 @@ bool parse_next(phrase_parser *p) {
     memset(p->states, 0, len + 1);
     memset(p->best, 0xff, (len + 1) * sizeof *p->best);
     p->ahead = 0;
+    p->reached = 0;
     parse_node start = {
         .from = (uint16_t)p->copy.from, .len = (uint16_t)p->copy.len, .class = (uint8_t)p->context};
     offer(p, 0, &start);
     for (uint32_t at = 0; at < block; at++) {
-        look_ahead(p, at, len);
+        look_ahead(p, at);
         bool given_up = p->states[at] == 0 ||
                         (p->best[p->ahead] != NO_COST &&
                          (int32_t)p->best[p->ahead] + AHEAD_SLACK <= (int32_t)p->best[at]);
@@ -249,7 +250,7 @@ bool parse_next(phrase_parser *p) {
     }
     uint32_t end = len;
     if (block < len) {
-        look_ahead(p, block - 1, len);
+        look_ahead(p, block - 1);
         end = p->ahead;
     }
     for (uint32_t at = block; at < end; at++) add_source(p, p->begin + at);

@@ -41,7 +41,8 @@ typedef struct phrase_parser {
     phrase_copy copy; /* the last one before the block */
     /* The block, and what came of it: its tokens' last nodes, in order. */
     size_t begin;
-    uint32_t ahead; /* the cheapest place beyond the one that is looked at */
+    uint32_t ahead;   /* the cheapest place beyond the one that is looked at */
+    uint32_t reached; /* the last place that a token ends at */
     uint32_t tokens;
     uint16_t token[PARSE_PLACES];
     uint8_t states[PARSE_PLACES + 1];

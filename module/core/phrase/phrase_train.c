@@ -1,37 +1,43 @@
 /*
  * phrase_train.c: from samples to a dictionary.
  *
- *      samples, shuffled --+--> learn --> grow phrases  \   lexicon        once for each
- *                          |              weed out      /                  value of `often`
+ *      samples, shuffled --+--> learn --> grow phrases  \   lexicon        for the fast parse once
+ *                          |              weed out      /                  for each `often`
  *                          |              classes, groups, codes --> dictionary
  *                          +--> test  --> which dictionary is better, and how good is it?
  *
+ * A record that comes again teaches nothing new about what records share. If it counted each time,
+ * it would be learned whole, and leave no room for what others have in common with it. But the few
+ * values of an enumeration are best learned whole. So every 32nd time counts.
+ *
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
- * where rare pairs come again; keys full of random digits want phrases that all are frequent, and
- * so do records that are stored a few times each, or they are learned whole (15,000 lines of logs,
- * each seven times, then come to 36 bytes a line instead of 20). So more and more is asked for,
- * until the test samples, one in 32, which were not learned from, get longer.
+ * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
+ * where the fast parse takes whatever phrase is longest, more and more is asked for, until the test
+ * samples, one in 32, which were not learned from, get longer.
  *
  * What the cheapest parse has a use for comes of joining and weeding out besides, each of which
  * parses the sample with what the last one left:
  *
  *      grow --> join neighbours --> weed out --> join again --> weed out until it fits --> codes
  */
+#include "base/siphash.h"
 #include "phrase/phrase_learn.h"
 
 #define SAMPLE_MAX     (16u << 20) /* bytes */
 #define TOKENS_MAX     (4u << 20)
 #define TEST_SHARE     32
+#define AGAIN_EVERY    32 /* of the times that a record comes again, one in so many counts */
 #define OFTEN_RARE     2
+#define OFTEN_JOINED   4 /* where neighbours will be joined */
 #define OFTEN_MORE     16
 #define OFTEN_STEP     8
 #define OFTEN_MOST     128
 #define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
-/* Dictionaries of more frequent phrases are smaller; one for the fast parse may be worse by this
- * part. */
+#define JOIN_BYTES     (4u << 20) /* and so much for which neighbours to join */
+/* Dictionaries of more frequent phrases are smaller; they may be worse by this part. */
 #define SMALLER_IS_WORTH 200
-/* Every so many bytes of sample, a pair must be seen once more than OFTEN_RARE times: the number of
- * phrases then stays at about the most that there may be. */
+/* Every so many bytes of sample, a pair must be seen once more: the number of phrases then stays at
+ * about the most that there may be. */
 #define BYTES_FOR_ONCE_MORE (6u << 20)
 #define RATIO_ONE           1000000u
 #define PHRASES_MOST        (PHRASE_MAX - COPY_CODES)
@@ -81,6 +87,31 @@ static sample_set split(sample_set *set, uint32_t share) {
     set->n -= front.n;
     set->bytes -= front.bytes;
     return front;
+}
+
+/* Leaves out of a set, whose list is `list`, the records that come again, but for one in
+ * AGAIN_EVERY. False: out of memory. */
+static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *set) {
+    static const uint64_t secret[2] = {0, 0};
+    size_t cells = 2;
+    while (cells < 2 * (size_t)set->n) cells *= 2;
+    uint64_t *seen = m->alloc(cells * sizeof *seen); /* hash * AGAIN_EVERY + times */
+    if (!seen) return false;
+    memset(seen, 0, cells * sizeof *seen);
+    sample_set kept = {.list = list};
+    for (uint32_t i = 0; i < set->n; i++) {
+        uint64_t hash = siphash13(list[i].data, list[i].len, secret) / AGAIN_EVERY + 1;
+        size_t at = hash & (cells - 1);
+        while (seen[at] != 0 && seen[at] / AGAIN_EVERY != hash) at = (at + 1) & (cells - 1);
+        uint64_t times = seen[at] % AGAIN_EVERY;
+        seen[at] = hash * AGAIN_EVERY + (times + 1) % AGAIN_EVERY;
+        if (times > 0) continue;
+        kept.bytes += list[i].len;
+        list[kept.n++] = list[i];
+    }
+    m->free(seen);
+    *set = kept;
+    return true;
 }
 
 /* The front of a set, at least `bytes` long if the set is. */
@@ -143,8 +174,9 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
 /* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
  * of memory. */
 static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
-    lexicon_count(x, set);
-    return lexicon_join(x, set) && weed_out(x, set, PHRASES_MOST) && lexicon_join(x, set) &&
+    sample_set some = front(set, JOIN_BYTES);
+    lexicon_count(x, &some);
+    return lexicon_join(x, &some) && weed_out(x, &some, PHRASES_MOST) && lexicon_join(x, &some) &&
            shrink(x, set, limits);
 }
 
@@ -159,54 +191,45 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const limits *lim
     return d;
 }
 
-/* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
- * counts as it is. False: out of memory. */
-static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uint32_t *ratio) {
+/* Finds out by how much a dictionary shortens a set in the fast way, in units of 1 / RATIO_ONE; a
+ * record that does not get smaller counts as it is. False: out of memory. */
+static bool rate(phrase_dict *d, const sample_set *set) {
     uint32_t longest = 1;
-    uint64_t raw = 0, encoded = 0;
+    uint64_t encoded = 0;
     for (uint32_t i = 0; i < set->n; i++)
         if (set->list[i].len > longest) longest = set->list[i].len;
     uint8_t *out = d->mem->alloc(longest);
-    void *scratch = d->mem->alloc(cheapest ? phrase_scratch_bytes() : 1);
-    for (uint32_t i = 0; out && scratch && i < set->n; i++) {
-        const void *data = set->list[i].data;
+    if (!out) return false;
+    for (uint32_t i = 0; i < set->n; i++) {
         uint32_t len = set->list[i].len;
-        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, data, len, out, len)
-                              : phrase_encode(d, data, len, out, len);
-        raw += len;
+        size_t got = phrase_encode(d, set->list[i].data, len, out, len);
         encoded += got == PHRASE_NO_ROOM ? len : got;
     }
-    *ratio = raw == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / raw);
-    bool done = out && scratch;
-    if (out) d->mem->free(out);
-    if (scratch) d->mem->free(scratch);
-    return done;
+    d->ratio = set->bytes == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / set->bytes);
+    d->mem->free(out);
+    return true;
 }
 
-/* A dictionary, and by how much it shortens the test samples in the way that they will be parsed.
- * NULL: out of memory. */
+/* NULL: out of memory. */
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
-                                   const limits *limits, uint32_t often, uint32_t *ratio) {
+                                   const limits *limits, uint32_t often) {
     phrase_dict *d = learn(m, set, limits, often);
-    if (!d || (rate(d, test, false, &d->ratio) && rate(d, test, limits->cheapest, ratio))) return d;
+    if (!d || rate(d, test)) return d;
     phrase_free(d);
     return NULL;
 }
 
-/* Asks for more frequent pairs as long as the dictionary is as good as the best, which may be NULL.
- * NULL: out of memory. */
-static phrase_dict *try_frequent(const mem *m, phrase_dict *best, uint32_t ratio,
-                                 const sample_set *set, const sample_set *test,
-                                 const limits *limits) {
+/* Asks for more frequent pairs as long as the dictionary is about as good as the best, which may be
+ * NULL. NULL: out of memory. */
+static phrase_dict *try_frequent(const mem *m, phrase_dict *best, const sample_set *set,
+                                 const sample_set *test, const limits *limits) {
     sample_set some = front(set, FREQUENT_BYTES);
     for (uint32_t often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
-        uint32_t next = 0, most = limits->cheapest ? ratio : ratio + ratio / SMALLER_IS_WORTH;
-        phrase_dict *d = learn_and_rate(m, &some, test, limits, often, &next);
-        bool worse = d && next > most;
+        phrase_dict *d = learn_and_rate(m, &some, test, limits, often);
+        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
         phrase_free(worse ? d : best);
         if (worse) break;
         best = d; /* NULL: out of memory */
-        ratio = next;
     }
     return best;
 }
@@ -215,12 +238,14 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
                           bool cheapest) {
     limits limits = limits_for(max_bytes, cheapest);
     shuffle(list, n);
-    sample_set set = cut(list, n), test = set;
+    sample_set set = cut(list, n), test = {0};
     if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
-    uint32_t often = OFTEN_RARE + (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
-    uint32_t ratio = 0;
-    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often, &ratio);
-    return try_frequent(m, d, ratio, &set, &test, &limits);
+    if (!leave_out_repeated(m, list + test.n, &set)) return NULL;
+    if (test.n == 0) test = set;
+    uint32_t often = cheapest ? OFTEN_JOINED : OFTEN_RARE;
+    often += (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
+    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
+    return cheapest ? d : try_frequent(m, d, &set, &test, &limits);
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,

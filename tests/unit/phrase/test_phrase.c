@@ -322,7 +322,6 @@ static void test_damage(const phrase_dict *d) {
     CHECK(refused > 1000 && decoded > 1000);
 }
 
-/* Everything again for a dictionary that was learned for the cheapest way, or for the fast one. */
 static size_t encoded_size(const phrase_dict *d, const phrase_sample *samples, size_t n) {
     size_t sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -355,6 +354,23 @@ static void test_records_that_come_again(void) {
     CHECK(size[1] < size[0] * 3 / 2);
 }
 
+/* The values of an enumeration are learned whole, however little they share. */
+static void test_enumeration(void) {
+    enum { VALUES = 50, LEN = 40, RECORDS_STORED = 20000 };
+    static char value[VALUES][LEN];
+    static phrase_sample samples[RECORDS_STORED];
+    for (int i = 0; i < VALUES; i++)
+        for (int at = 0; at < LEN; at++) value[i][at] = (char)('a' + rnd(26));
+    for (int i = 0; i < RECORDS_STORED; i++) samples[i] = (phrase_sample){value[rnd(VALUES)], LEN};
+    for (int cheapest = 0; cheapest < 2; cheapest++) {
+        phrase_dict *d = phrase_train(&mem_libc, samples, RECORDS_STORED, 40 << 10, cheapest);
+        CHECK(d);
+        CHECK(encoded_size(d, samples, RECORDS_STORED) <= 2 * RECORDS_STORED);
+        phrase_free(d);
+    }
+}
+
+/* Everything again for a dictionary that was learned for the cheapest way, or for the fast one. */
 static void test_all(bool cheapest) {
     phrase_dict *d = phrase_train(counting(), records, RECORDS, 1 << 20, cheapest);
     CHECK(d);
@@ -384,6 +400,7 @@ int main(void) {
     test_all(true);
     test_copies();
     test_records_that_come_again();
+    test_enumeration();
     test_sizes();
     test_tiny_samples();
     test_deterministic();
