@@ -153,6 +153,8 @@ void hot_note(hot_values *h, const hot_key *key, const uint8_t *value, size_t le
         let_go(h, s);
     else
         keep(h, s, key, value, len, room);
+    /* Slots may have been added, and an allocation may be larger than was asked for. */
+    if (h->bytes > room) hot_drop(h, h->bytes - room);
 }
 
 /* ---- the hand -------------------------------------------------------------------------------- */
