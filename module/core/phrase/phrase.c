@@ -22,8 +22,9 @@ static const uint8_t saved_magic[3] = {0xc9, 'p', 'h'};
 #define WITHOUT_COPIES 1 /* versions */
 #define WITH_COPIES    2
 
-/* Below this a decoder's tables are to be small rather than fast. */
-#define FEW_PHRASES 4096
+/* Of a code's bits, so many tell its segment mostly: a decoder's tables are to be small where there
+ * are few phrases, and fast where there are many. */
+#define FIRST_BITS(n) ((n) < 4096 ? 8u : (n) < 8192 ? 9u : 10u)
 
 #define CODE_SPACE (1u << PHRASE_CODE_MAX)
 #define END_SPACE  (1u << (PHRASE_CODE_MAX - PHRASE_END_BITS))
@@ -262,7 +263,7 @@ static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *n
                      .text_len = needs->text_len};
     d.match.cell_count = (texts(plan) - 256 + needs->markers) * 3 / 2 + 8;
     d.match.filter_shift = filter_shift(texts(plan));
-    d.first_bits = plan->n < FEW_PHRASES ? 8 : 10;
+    d.first_bits = FIRST_BITS(plan->n);
     return d;
 }
 

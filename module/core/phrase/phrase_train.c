@@ -145,7 +145,7 @@ static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
         if (bytes <= limits->max_bytes || x->n == 256) return true;
         double room = limits->max_bytes > least ? (double)(limits->max_bytes - least) : 0;
         most = 256 + (uint32_t)((x->n - 256) * 0.99 * room / (double)(bytes - least));
-        if (most < x->n / 2) most = x->n / 2;
+        if (most < x->n / 3 * 2) most = x->n / 3 * 2; /* what is left is worth more each time */
     }
     return false;
 }
