@@ -20,6 +20,7 @@
  *
  *      grow --> join neighbours --> weed out --> join again --> weed out until it fits --> codes
  */
+#include "base/pace.h"
 #include "base/siphash.h"
 #include "phrase/phrase_learn.h"
 
@@ -100,6 +101,7 @@ static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *se
     memset(seen, 0, cells * sizeof *seen);
     sample_set kept = {.list = list};
     for (uint32_t i = 0; i < set->n; i++) {
+        pace_keep();
         uint64_t hash = siphash13(list[i].data, list[i].len, secret) / AGAIN_EVERY + 1;
         size_t at = hash & (cells - 1);
         while (seen[at] != 0 && seen[at] / AGAIN_EVERY != hash) at = (at + 1) & (cells - 1);
