@@ -8,12 +8,15 @@
  *
  * A record that comes again teaches nothing new about what records share. If it counted each time,
  * it would be learned whole, and leave no room for what others have in common with it. But the few
- * values of an enumeration are best learned whole. So every 32nd time counts.
+ * values of an enumeration are best learned whole. So every 32nd time counts. Where there is room
+ * for all different records, those that come again are to be learned whole: then they count twice,
+ * for a phrase must stand in two records.
  *
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
- * where rare pairs come again; keys full of random digits want phrases that all are frequent. So
- * where the fast parse takes whatever phrase is longest, more and more is asked for, until the test
- * samples, one in 32, which were not learned from, get longer.
+ * where rare pairs come again, and wherever there is room; 4 where neighbours will be joined; keys
+ * full of random digits want phrases that all are frequent. So where the fast parse takes whatever
+ * phrase is longest, more and more is asked for, until the test samples, one in 32, which were not
+ * learned from, get longer.
  *
  * What the cheapest parse has a use for comes of joining and weeding out besides, each of which
  * parses the sample with what the last one left:
@@ -24,17 +27,20 @@
 #include "base/siphash.h"
 #include "phrase/phrase_learn.h"
 
-#define SAMPLE_MAX     (16u << 20) /* bytes */
-#define TOKENS_MAX     (4u << 20)
-#define TEST_SHARE     32
-#define AGAIN_EVERY    32 /* of the times that a record comes again, one in so many counts */
-#define OFTEN_RARE     2
-#define OFTEN_JOINED   4 /* where neighbours will be joined */
-#define OFTEN_MORE     16
-#define OFTEN_STEP     8
-#define OFTEN_MOST     128
-#define FREQUENT_BYTES (3u << 20) /* so much is enough to know frequent phrases by */
-#define JOIN_BYTES     (4u << 20) /* and so much for which neighbours to join */
+#define SAMPLE_MAX  (16u << 20) /* bytes */
+#define TOKENS_MAX  (4u << 20)
+#define TEST_SHARE  32
+#define AGAIN_EVERY 32 /* of the times that a record comes again, one in so many counts */
+/* Tables in which most of so many bytes of records can be learned whole; what is there anyhow is
+ * some 24 KB of them. */
+#define BY_HEART(bytes) ((bytes) / 2 + (24u << 10))
+#define OFTEN_RARE      2
+#define OFTEN_JOINED    4
+#define OFTEN_MORE      16
+#define OFTEN_STEP      8
+#define OFTEN_MOST      128
+#define FREQUENT_BYTES  (3u << 20) /* so much is enough to know frequent phrases by */
+#define JOIN_BYTES      (4u << 20) /* and so much for which neighbours to join */
 /* Dictionaries of more frequent phrases are smaller; they may be worse by this part. */
 #define SMALLER_IS_WORTH 200
 /* Every so many bytes of sample, a pair must be seen once more: the number of phrases then stays at
@@ -90,9 +96,9 @@ static sample_set split(sample_set *set, uint32_t share) {
     return front;
 }
 
-/* Leaves out of a set, whose list is `list`, the records that come again, but for one in
- * AGAIN_EVERY. False: out of memory. */
-static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *set) {
+/* Leaves all but `times` of every AGAIN_EVERY times that the same record comes out of a set, whose
+ * list is `list`: they stand behind it then. False: out of memory. */
+static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *set, uint64_t times) {
     static const uint64_t secret[2] = {0, 0};
     size_t cells = 2;
     while (cells < 2 * (size_t)set->n) cells *= 2;
@@ -102,14 +108,16 @@ static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *se
     sample_set kept = {.list = list};
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
-        uint64_t hash = siphash13(list[i].data, list[i].len, secret) / AGAIN_EVERY + 1;
+        phrase_sample sample = list[i];
+        uint64_t hash = siphash13(sample.data, sample.len, secret) / AGAIN_EVERY + 1;
         size_t at = hash & (cells - 1);
         while (seen[at] != 0 && seen[at] / AGAIN_EVERY != hash) at = (at + 1) & (cells - 1);
-        uint64_t times = seen[at] % AGAIN_EVERY;
-        seen[at] = hash * AGAIN_EVERY + (times + 1) % AGAIN_EVERY;
-        if (times > 0) continue;
-        kept.bytes += list[i].len;
-        list[kept.n++] = list[i];
+        uint64_t before = seen[at] % AGAIN_EVERY;
+        seen[at] = hash * AGAIN_EVERY + (before + 1) % AGAIN_EVERY;
+        if (before >= times) continue;
+        list[i] = list[kept.n];
+        list[kept.n++] = sample;
+        kept.bytes += sample.len;
     }
     m->free(seen);
     *set = kept;
@@ -240,11 +248,15 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
                           bool cheapest) {
     limits limits = limits_for(max_bytes, cheapest);
     shuffle(list, n);
-    sample_set set = cut(list, n), test = {0};
-    if (set.n >= TEST_SHARE) test = split(&set, TEST_SHARE);
-    if (!leave_out_repeated(m, list + test.n, &set)) return NULL;
+    sample_set all = cut(list, n), test = {0};
+    if (all.n >= TEST_SHARE) test = split(&all, TEST_SHARE);
+    sample_set set = all;
+    if (!leave_out_repeated(m, list + test.n, &set, 1)) return NULL;
+    bool roomy = cheapest && max_bytes >= BY_HEART(set.bytes);
+    if (roomy) set = all;
+    if (roomy && !leave_out_repeated(m, list + test.n, &set, 2)) return NULL;
     if (test.n == 0) test = set;
-    uint32_t often = cheapest ? OFTEN_JOINED : OFTEN_RARE;
+    uint32_t often = cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
     often += (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
     phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
     return cheapest ? d : try_frequent(m, d, &set, &test, &limits);

@@ -331,7 +331,8 @@ static size_t encoded_size(const phrase_dict *d, const phrase_sample *samples, s
     return sum;
 }
 
-/* Records that are stored a few times each are not learned whole, whichever the parse. */
+/* Records that are stored a few times each are not learned whole, whichever the parse, but where
+ * there is room for all. */
 static void test_records_that_come_again(void) {
     enum { WORDS = 300, LINES = 800, TIMES = 8 };
     static char word[WORDS][8], line[LINES][128];
@@ -352,6 +353,10 @@ static void test_records_that_come_again(void) {
         phrase_free(d);
     }
     CHECK(size[1] < size[0] * 3 / 2);
+    phrase_dict *roomy = phrase_train(&mem_libc, samples, LINES * TIMES, 400 << 10, true);
+    CHECK(roomy);
+    CHECK(encoded_size(roomy, samples, LINES) < size[1] / 3);
+    phrase_free(roomy);
 }
 
 /* The values of an enumeration are learned whole, however little they share. */
