@@ -9,8 +9,8 @@
  * A record that comes again teaches nothing new about what records share. If it counted each time,
  * it would be learned whole, and leave no room for what others have in common with it. But the few
  * values of an enumeration are best learned whole. So every 32nd time counts. Where there is room
- * for all different records, those that come again are to be learned whole: then they count twice,
- * for a phrase must stand in two records.
+ * for all different records, it is tried as well to learn those whole that come again: then they
+ * count twice, for a phrase must stand in two records.
  *
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
  * where rare pairs come again, and wherever there is room; 4 where neighbours will be joined; keys
@@ -31,9 +31,10 @@
 #define TOKENS_MAX  (4u << 20)
 #define TEST_SHARE  32
 #define AGAIN_EVERY 32 /* of the times that a record comes again, one in so many counts */
-/* Tables in which most of so many bytes of records can be learned whole; what is there anyhow is
- * some 24 KB of them. */
+/* Tables in which most of so many bytes of records can be learned whole, of which some 24 KB are
+ * there anyhow; that is tried where 1 record in so many comes again. */
 #define BY_HEART(bytes) ((bytes) / 2 + (24u << 10))
+#define REPEATED_SHARE  8
 #define OFTEN_RARE      2
 #define OFTEN_JOINED    4
 #define OFTEN_MORE      16
@@ -201,30 +202,35 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const limits *lim
     return d;
 }
 
-/* Finds out by how much a dictionary shortens a set in the fast way, in units of 1 / RATIO_ONE; a
- * record that does not get smaller counts as it is. False: out of memory. */
-static bool rate(phrase_dict *d, const sample_set *set) {
+/* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
+ * counts as it is. False: out of memory. */
+static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uint32_t *ratio) {
     uint32_t longest = 1;
     uint64_t encoded = 0;
     for (uint32_t i = 0; i < set->n; i++)
         if (set->list[i].len > longest) longest = set->list[i].len;
     uint8_t *out = d->mem->alloc(longest);
-    if (!out) return false;
-    for (uint32_t i = 0; i < set->n; i++) {
+    void *scratch = d->mem->alloc(cheapest ? phrase_scratch_bytes() : 1);
+    for (uint32_t i = 0; out && scratch && i < set->n; i++) {
+        pace_keep();
+        const void *data = set->list[i].data;
         uint32_t len = set->list[i].len;
-        size_t got = phrase_encode(d, set->list[i].data, len, out, len);
+        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, data, len, out, len)
+                              : phrase_encode(d, data, len, out, len);
         encoded += got == PHRASE_NO_ROOM ? len : got;
     }
-    d->ratio = set->bytes == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / set->bytes);
-    d->mem->free(out);
-    return true;
+    *ratio = set->bytes == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / set->bytes);
+    bool done = out && scratch;
+    if (out) d->mem->free(out);
+    if (scratch) d->mem->free(scratch);
+    return done;
 }
 
 /* NULL: out of memory. */
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
                                    const limits *limits, uint32_t often) {
     phrase_dict *d = learn(m, set, limits, often);
-    if (!d || rate(d, test)) return d;
+    if (!d || rate(d, test, false, &d->ratio)) return d;
     phrase_free(d);
     return NULL;
 }
@@ -244,6 +250,17 @@ static phrase_dict *try_frequent(const mem *m, phrase_dict *best, const sample_s
     return best;
 }
 
+/* The one of two dictionaries, either of which may be NULL, that makes the cheapest parse of the
+ * test samples shorter. NULL: out of memory. */
+static phrase_dict *better(phrase_dict *a, phrase_dict *b, const sample_set *test) {
+    uint32_t ratio_a = 0, ratio_b = 0;
+    bool rated = a && b && rate(a, test, true, &ratio_a) && rate(b, test, true, &ratio_b);
+    phrase_dict *best = !rated ? NULL : ratio_b < ratio_a ? b : a;
+    if (a && a != best) phrase_free(a);
+    if (b && b != best) phrase_free(b);
+    return best;
+}
+
 static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes,
                           bool cheapest) {
     limits limits = limits_for(max_bytes, cheapest);
@@ -251,15 +268,17 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
     sample_set all = cut(list, n), test = {0};
     if (all.n >= TEST_SHARE) test = split(&all, TEST_SHARE);
     sample_set set = all;
-    if (!leave_out_repeated(m, list + test.n, &set, 1)) return NULL;
-    bool roomy = cheapest && max_bytes >= BY_HEART(set.bytes);
-    if (roomy) set = all;
-    if (roomy && !leave_out_repeated(m, list + test.n, &set, 2)) return NULL;
+    phrase_sample *first = list + test.n;
+    if (!leave_out_repeated(m, first, &set, 1)) return NULL;
     if (test.n == 0) test = set;
+    bool roomy = max_bytes >= BY_HEART(set.bytes);
     uint32_t often = cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
     often += (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
     phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
-    return cheapest ? d : try_frequent(m, d, &set, &test, &limits);
+    if (!cheapest) return try_frequent(m, d, &set, &test, &limits);
+    if (!d || !roomy || all.n - set.n < all.n / REPEATED_SHARE) return d;
+    if (!leave_out_repeated(m, first, &all, 2)) return phrase_free(d), NULL;
+    return better(d, learn_and_rate(m, &all, &test, &limits, often), &test);
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
