@@ -29,6 +29,8 @@ ASAN_BINARY = os.path.join(ROOT, "build", "servers", "redis-7.0-asan", "redis-se
 ASAN_ENV = {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"}
 
 EVERYWHERE = {}  # lines of every server's redis.conf
+# A server that starts answers, if only that it is loading, in less: one that does not hangs, and tests of damaged files tell. Seconds.
+ANSWERED_S = 40
 
 PR_SET_PDEATHSIG = 1
 CRASH = re.compile(
@@ -138,7 +140,7 @@ class Server:
             if self.process.poll() is not None:
                 raise ServerFailed("the server ended at start", self.log(), self.process.returncode)
             try:
-                with self.client() as r:
+                with self.client(timeout=ANSWERED_S) as r:
                     # A server that somebody else runs on this port is not ours.
                     if int(r.info("server")["process_id"]) == self.process.pid:
                         if r.info("persistence")["loading"] == 0:
