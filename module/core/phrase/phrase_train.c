@@ -277,7 +277,10 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
     phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
     if (!cheapest) return try_frequent(m, d, &set, &test, &limits);
     if (!d || !roomy || all.n - set.n < all.n / REPEATED_SHARE) return d;
-    if (!leave_out_repeated(m, first, &all, 2)) return phrase_free(d), NULL;
+    if (!leave_out_repeated(m, first, &all, 2)) {
+        phrase_free(d);
+        return NULL;
+    }
     return better(d, learn_and_rate(m, &all, &test, &limits, often), &test);
 }
 
