@@ -29,7 +29,7 @@ ASAN_BINARY = os.path.join(ROOT, "build", "servers", "redis-7.0-asan", "redis-se
 ASAN_ENV = {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"}
 
 EVERYWHERE = {}  # lines of every server's redis.conf
-# A server that starts answers, if only that it is loading, in less: one that does not hangs, and tests of damaged files tell. Seconds.
+# A server that starts answers within so many seconds, if only that it is loading, or it hangs.
 ANSWERED_S = 40
 
 PR_SET_PDEATHSIG = 1

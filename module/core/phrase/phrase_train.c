@@ -9,8 +9,8 @@
  * A record that comes again teaches nothing new about what records share. If it counted each time,
  * it would be learned whole, and leave no room for what others have in common with it. But the few
  * values of an enumeration are best learned whole. So every 32nd time counts. Where there is room
- * for all different records, it is tried as well to learn those whole that come again: then they
- * count twice, for a phrase must stand in two records.
+ * for most of the different records, it is tried as well to learn those whole that come again: then
+ * they count twice, for a phrase must stand in two records.
  *
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
  * where rare pairs come again, and wherever there is room; 4 where neighbours will be joined; keys
