@@ -20,6 +20,7 @@
 /* All that is done between two commands. No step begins after that, and none takes as long again.
  */
 #define SLICE_US   1000
+#define EXPIRE_US  500 /* of expiry while little expires */
 #define IDLE_MS    100 /* between slices: with nothing to do, */
 #define BUSY_MS    10  /* with something to do, */
 #define HURRIED_MS 1   /* with a client waiting for it, or memory full */
@@ -28,6 +29,13 @@
 
 /* What they last said of themselves. */
 static bool much_expires, full;
+
+/* While much expires: the share of time that the server gives to keys, a quarter and more by
+ * `active-expire-effort`. */
+static int expire_wait_ms(void) {
+    int percent = 25 + 2 * (settings_expire_effort() - 1);
+    return (SLICE_US / 1000 * (100 - percent) + percent / 2) / percent;
+}
 
 static void step_young(RedisModuleCtx *ctx, uint64_t deadline_us) {
     (void)ctx;
@@ -41,8 +49,15 @@ static void step_codecs(RedisModuleCtx *ctx, uint64_t deadline_us) {
     reencode_step(deadline_us);
 }
 
+/* Slices that come sooner, for the sake of others, are not for looking at every record's expiry
+ * all over again. */
 static void step_expiry(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    static uint64_t due_us;
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us < due_us) return;
+    if (!much_expires && deadline_us > now_us + EXPIRE_US) deadline_us = now_us + EXPIRE_US;
     much_expires = active_expiry_step(ctx, deadline_us);
+    due_us = now_us + 1000 * (uint64_t)(much_expires ? expire_wait_ms() : IDLE_MS);
 }
 
 static void step_eviction(RedisModuleCtx *ctx, uint64_t deadline_us) {
@@ -70,13 +85,6 @@ static void take_steps(RedisModuleCtx *ctx) {
         if (keeps_records(step) || ckv.stats.expired + ckv.stats.evicted == gone)
             steps[step](ctx, deadline_us);
     }
-}
-
-/* While much expires: the share of time that the server gives to keys, a quarter and more by
- * `active-expire-effort`. */
-static int expire_wait_ms(void) {
-    int percent = 25 + 2 * (settings_expire_effort() - 1);
-    return (SLICE_US / 1000 * (100 - percent) + percent / 2) / percent;
 }
 
 static timer slices;

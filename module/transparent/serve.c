@@ -221,6 +221,7 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
     if (any) return false;
+    if (argc == 2) return true; /* a key alone */
     if (expires_in_server(f, e->name, argc)) return false;
     if (!strcmp(e->name, "set")) return knows_options(f, argc);
     return strcmp(e->name, "getex") || knows_time(f, argc);

@@ -65,6 +65,18 @@ int64_t expiry_ms(uint16_t code, uint64_t base) {
     return ms_up(ticks_of(code, base));
 }
 
+expiry_moment expiry_moment_of(int64_t now_ms, uint64_t base) {
+    expiry_moment m;
+    uint64_t now = expiry_ticks(now_ms);
+    for (unsigned unit = 0; unit < UNITS; unit++) {
+        uint64_t from = units_down(base, unit), to = units_down(now, unit);
+        uint64_t passed = to < from ? 0 : to - from + 1;
+        m.from[unit] = from & COUNT_MASK;
+        m.passed[unit] = (uint16_t)(passed > COUNT_MASK ? COUNT_MASK + 1 : passed);
+    }
+    return m;
+}
+
 int64_t expiry_told_ms(uint16_t code, uint64_t base) {
     if (code >= EXPIRY_PAST) return expiry_ms(code, base);
     unsigned unit = code >> 12;

@@ -48,6 +48,21 @@ bool expiry_fits(uint16_t code, uint64_t base, uint64_t other);
  * EXPIRY_PAST: 0. */
 int64_t expiry_ms(uint16_t code, uint64_t base);
 
+/* What has expired at one moment, for who asks it of many codes next to one base. */
+typedef struct expiry_moment {
+    uint16_t from[16];   /* the base's count, of each unit */
+    uint16_t passed[16]; /* how many counts from there on have passed */
+} expiry_moment;
+
+expiry_moment expiry_moment_of(int64_t now_ms, uint64_t base);
+
+/* Whether expiry_ms() of the code is at the moment or before it. */
+static inline bool expiry_passed(const expiry_moment *m, uint16_t code) {
+    unsigned unit = code >> 12;
+    if (code >= EXPIRY_PAST) return code == EXPIRY_PAST;
+    return ((code - m->from[unit]) & EXPIRY_WINDOW) < m->passed[unit];
+}
+
 /* What may be told: no later than any time that gets this code when it is asked for, and at most
  * one unit earlier (three for one code of the largest unit). */
 int64_t expiry_told_ms(uint16_t code, uint64_t base);

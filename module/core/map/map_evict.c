@@ -27,32 +27,28 @@ typedef struct choosing {
     uint32_t position; /* of the record among those of the bucket */
 } choosing;
 
-static bool has_expired(const page *p, uint32_t slot, int64_t now_ms) {
-    return expiry_ms(page_code(p, slot), page_base(p)) <= now_ms;
-}
-
 static uint64_t random_of(const choosing *c) {
     const uint64_t secret[2] = {c->how->random, 0};
     return siphash13(&c->position, sizeof c->position, secret) | 1;
 }
 
 /* Whether a record may go, and how soon: 0 at once. */
-static bool score(const choosing *c, const page *p, uint32_t slot, uint64_t *result) {
-    uint16_t code = page_code(p, slot);
+static bool score(const choosing *c, const page_walk *w, uint64_t *result) {
+    int64_t at_ms = expiry_ms(w->code, page_base(w->p));
     *result = 0;
-    if (code != EXPIRY_NONE && has_expired(p, slot, c->how->now_ms)) return true;
-    if (c->how->expiring_only && code == EXPIRY_NONE) return false;
+    if (at_ms <= c->how->now_ms) return true;
+    if (c->how->expiring_only && at_ms == EXPIRY_NEVER) return false;
     switch (c->how->order) {
     case MAP_EVICT_LEAST_USED:
         *result = random_of(c);
-        return page_uses(p, slot) == 0;
+        return page_uses(w->p, w->slot) == 0;
     case MAP_EVICT_RANDOM:
         *result = random_of(c);
         return true;
     case MAP_EVICT_FIRST_TO_EXPIRE:
-        *result = (uint64_t)expiry_ms(code, page_base(p));
-        return code != EXPIRY_NONE &&
-               (double)*result <= (double)c->how->now_ms + c->how->horizon_ms;
+        *result = (uint64_t)at_ms;
+        return at_ms != EXPIRY_NEVER &&
+               (double)at_ms <= (double)c->how->now_ms + c->how->horizon_ms;
     }
     return false;
 }
@@ -71,12 +67,12 @@ static void keep(choosing *c, candidate new) {
 static void choose(choosing *c, page *const *pages, uint32_t n) {
     c->count = c->position = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *tags = page_tags(pages[i]);
-        for (uint32_t slot = 0; slot < pages[i]->slots; slot++) {
-            candidate new = {.page_index = i, .slot = slot};
-            if (page_is_head(tags[slot])) continue;
+        page_walk w = page_walk_start(pages[i]);
+        while (page_walk_next(&w)) {
+            candidate new = {.page_index = i, .slot = w.slot};
+            if (page_is_head(w.tag)) continue;
             c->position++;
-            if (score(c, pages[i], slot, &new.score)) keep(c, new);
+            if (score(c, &w, &new.score)) keep(c, new);
         }
     }
 }

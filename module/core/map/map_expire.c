@@ -3,16 +3,6 @@
 
 #include "map/map_inside.h"
 
-/* The first record at or after `slot` of a page that has expired; the number of slots if none. */
-static uint32_t next_expired(const page *p, uint32_t slot, int64_t now_ms) {
-    uint64_t base = page_base(p);
-    for (; slot < p->slots; slot++) {
-        if (page_is_head(page_tags(p)[slot])) continue;
-        if (expiry_ms(page_code(p, slot), base) <= now_ms) break;
-    }
-    return slot;
-}
-
 static void delete_one(map *m, const map_pos *pos, const uint8_t *key, size_t len,
                        uint64_t now_ticks, map_gone *told, void *context) {
     map_key k = {.key = key, .len = len};
@@ -30,7 +20,7 @@ uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limi
         page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
         if (index >= n) break;
         page *p = pages[index];
-        slot = p->flags & PAGE_EXPIRY ? next_expired(p, slot, now_ms) : p->slots;
+        slot = page_next_expired(p, slot, now_ms);
         const uint8_t *key;
         size_t len;
         if (slot == p->slots) {
@@ -56,8 +46,8 @@ uint64_t map_expired(map *m, int64_t now_ms) {
         page **pages = bucket_pages(map_bucket(m, i), &n);
         for (uint32_t k = 0; k < n; k++) {
             const page *p = pages[k];
-            uint32_t slot = p->flags & PAGE_EXPIRY ? next_expired(p, 0, now_ms) : p->slots;
-            for (; slot < p->slots; slot = next_expired(p, slot + 1, now_ms)) expired++;
+            uint32_t slot = page_next_expired(p, 0, now_ms);
+            for (; slot < p->slots; slot = page_next_expired(p, slot + 1, now_ms)) expired++;
         }
     }
     return expired;

@@ -494,6 +494,20 @@ uint16_t page_code(const page *p, uint32_t slot) {
     return code;
 }
 
+uint32_t page_next_expired(const page *p, uint32_t slot, int64_t now_ms) {
+    if (!(p->flags & PAGE_EXPIRY)) return p->slots;
+    const expiry_moment now = expiry_moment_of(now_ms, page_base(p));
+    const uint8_t *tags = page_tags(p), *next = code_at(p, slot);
+    for (; slot < p->slots; slot++) {
+        uint16_t code;
+        if (page_is_head(tags[slot])) continue;
+        memcpy(&code, next, sizeof code);
+        if (expiry_passed(&now, code)) break;
+        next += sizeof code;
+    }
+    return slot;
+}
+
 void page_set_code(page *p, uint32_t slot, uint16_t code, uint64_t base) {
     fit_base(p, code, base);
     if (p->flags & PAGE_EXPIRY) memcpy(code_at(p, slot), &code, 2);

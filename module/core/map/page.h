@@ -215,6 +215,8 @@ uint16_t page_code(const page *p, uint32_t slot);
 uint64_t page_base(const page *p);
 uint32_t page_expiry_growth(const page *p, uint16_t code);
 void page_set_code(page *p, uint32_t slot, uint16_t code, uint64_t base);
+/* The first record at or after `slot` that has expired by then; the number of slots if none. */
+uint32_t page_next_expired(const page *p, uint32_t slot, int64_t now_ms);
 
 /* How often a record was used lately. page_set_uses needs the room of page_uses_growth(). */
 uint8_t page_uses(const page *p, uint32_t slot);

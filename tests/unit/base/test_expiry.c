@@ -22,6 +22,18 @@ static void random_ttls(void) {
     check(1700000000000, EXPIRY_TTL_MAX_MS);
 }
 
+/* All codes next to a base that is a while ago, or ahead of the clock. */
+static void moments(void) {
+    for (int i = 0; i < 200; i++) {
+        int64_t now = 1700000000000 + (int64_t)(test_random() % 100000000000ULL);
+        int64_t ago = (int64_t)(test_random() % (1ULL << (1 + test_random() % 44))) - 3;
+        uint64_t base = expiry_ticks(now - ago);
+        expiry_moment m = expiry_moment_of(now, base);
+        for (uint32_t code = 0; code <= UINT16_MAX; code++)
+            CHECK(expiry_passed(&m, (uint16_t)code) == (expiry_ms((uint16_t)code, base) <= now));
+    }
+}
+
 /* A code is carried from base to base, as a page does it, until it has expired. */
 static void rebases(void) {
     for (int i = 0; i < 2000; i++) {
@@ -108,6 +120,7 @@ static void special_codes(void) {
 
 int main(void) {
     random_ttls();
+    moments();
     rebases();
     clock_back();
     base_before();
