@@ -11,6 +11,7 @@
 /* Of the room for all: what the slots may take, and one value. */
 #define SLOTS_SHARE(room) ((room) / 16)
 #define VALUE_SHARE(room) ((room) / 8)
+#define EARNED_MAX        1024 /* exchanges */
 /* When values are dropped: those that were used lately are spared so long, and so many slots are
  * looked at. */
 #define SPARED_MAX 1024
@@ -108,8 +109,12 @@ static void keep(hot_values *h, hot_slot *s, const hot_key *key, const uint8_t *
                  uint64_t room) {
     size_t bytes = sizeof(hot_value) + key->len + len;
     if (bytes > VALUE_SHARE(room)) return;
-    if (h->bytes + bytes > room) hot_drop(h, h->bytes + bytes - room);
-    if (h->bytes + bytes > room) return;
+    if (h->bytes + bytes > room) {
+        if (h->earned == 0) return;
+        h->earned--;
+        hot_drop(h, h->bytes + bytes - room);
+        if (h->bytes + bytes > room) return;
+    }
     hot_value *v = h->mem->alloc(bytes);
     if (!v) return;
     *v = (hot_value){.codec = key->codec, .len = (uint32_t)key->len, .raw_len = (uint32_t)len};
@@ -140,6 +145,7 @@ const uint8_t *hot_find(hot_values *h, const hot_key *key, size_t *len) {
     if (!s) return NULL;
     if (!s->used) s->used = true;
     h->read++;
+    if (h->earned < EARNED_MAX) h->earned++;
     *len = s->value->raw_len;
     return s->value->bytes + s->value->len;
 }

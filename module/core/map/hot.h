@@ -18,6 +18,10 @@
  * is kept. A hand goes round over the slots, and what was not used since it came by last goes
  * (CLOCK). There are more slots as more keys are remembered, and none without any.
  *
+ * Where others have to go for a value, it is kept only as often as kept ones were read: if all
+ * records are read alike, those that have room are as good as any, and to exchange them takes longer
+ * than to decode. When others become hot, the hand makes room.
+ *
  * Belongs to the thread that the maps belong to.
  */
 #ifndef CKV_HOT_H
@@ -56,6 +60,7 @@ typedef struct hot_values {
     uint32_t count;  /* and of them, with a value */
     uint64_t bytes;  /* as allocated, slots as well */
     uint64_t read;   /* how often a value was found, since the start */
+    uint32_t earned; /* by that: how many may be exchanged for others */
 } hot_values;
 
 /* An encoding, where it was found. */

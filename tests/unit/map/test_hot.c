@@ -121,6 +121,24 @@ static void test_many(void) {
     CHECK(hot.bytes == 0);
 }
 
+/* Where there is room for some of those that are read alike, they stay; until others are read. */
+static void test_all_alike(void) {
+    const uint64_t room = 1 << 20;
+    unsigned found = 0;
+    for (int round = 0; round < 20; round++) {
+        found = 0;
+        for (unsigned i = 0; i < KEYS; i += 2) found += get(i, room);
+    }
+    CHECK(hot.count > KEYS / 20 && found > hot.count / 2);
+    for (int round = 0; round < 20; round++) {
+        found = 0;
+        for (unsigned i = 1; i < KEYS / 10; i += 2) found += get(i, room);
+        hot_pass(&hot, hot_slots(&hot) / 4);
+    }
+    CHECK(found > KEYS / 20 * 9 / 10 && hot_sane(&hot));
+    pass_all();
+}
+
 static void test_model(void) {
     uint64_t room = 1 << 20;
     for (int i = 0; i < STEPS; i++) {
@@ -166,6 +184,7 @@ int main(void) {
     test_the_second_time();
     test_room();
     test_many();
+    test_all_alike();
     test_model();
     hot_clear(&hot);
     return test_report("hot values");
