@@ -19,8 +19,8 @@
  * (CLOCK). There are more slots as more keys are remembered, and none without any.
  *
  * Where others have to go for a value, it is kept only as often as kept ones were read: if all
- * records are read alike, those that have room are as good as any, and to exchange them takes longer
- * than to decode. When others become hot, the hand makes room.
+ * records are read alike, those that have room are as good as any, and to exchange them takes
+ * longer than to decode. When others become hot, the hand makes room.
  *
  * Belongs to the thread that the maps belong to.
  */
