@@ -171,10 +171,23 @@ bool map_is_sparse(const map *m) {
     return m->buckets > 1 && weight(m) < SPARSE_SHARE((uint64_t)m->buckets * MAP_BUCKET_BYTES);
 }
 
-/* Whether rewriting a bucket pays: what its pages have free is more than a sixth of what they
- * hold, not counting one record's bytes a page, which no rewriting could fill, nor what the young
- * values of an average bucket will fill: many have left just such a hole. Pages of several codecs
- * would stay apart; they will be of one soon. */
+/* What the bucket's young values are going to take. Some of the large ones are young. */
+static uint64_t young_to_fill(const map *m, page *const *pages, uint32_t n) {
+    uint64_t larges = 0;
+    if (m->totals.young == 0) return 0;
+    for (uint32_t i = 0; i < n; i++) larges += page_larges(pages[i]);
+    return larges * young_to_come(m) / m->totals.large;
+}
+
+/* The pages that so many bytes need, bytes. */
+static uint64_t pages_for(uint64_t bytes) {
+    return bytes / PAGE_BYTES * PAGE_BYTES + map_page_cap((uint32_t)(bytes % PAGE_BYTES));
+}
+
+/* Whether rewriting a bucket pays: its pages take more by an eighth than others would, not counting
+ * one record's bytes a page, which no rewriting could fill. Others would have to hold what its
+ * young values will take as well: many have left just such a hole. Pages of several codecs would
+ * stay apart; they will be of one soon. */
 static bool wasteful(const map *m, bucket *b) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
@@ -185,7 +198,9 @@ static bool wasteful(const map *m, bucket *b) {
         cap += pages[i]->cap;
         slots += pages[i]->slots;
     }
-    return n > 1 && cap - used > used / 6 + n * used / slots + young_to_come(m) / m->buckets;
+    if (n < 2 || cap - used <= used / 6 + n * used / slots) return false;
+    uint64_t needed = pages_for(used + young_to_fill(m, pages, n));
+    return cap > needed + needed / 8 + n * used / slots;
 }
 
 void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {

@@ -198,6 +198,13 @@ bool page_walk_next(page_walk *w) {
     return true;
 }
 
+uint32_t page_larges(const page *p) {
+    uint32_t n = 0;
+    if (!(p->flags & PAGE_LARGES)) return 0;
+    for (uint32_t i = 0; i < p->slots; i++) n += page_len(p, i) == PAGE_LARGE_BYTES;
+    return n;
+}
+
 bool page_next_large(page_walk *w, large **l) {
     if (!(w->p->flags & PAGE_LARGES)) return false;
     while (page_walk_next(w)) {

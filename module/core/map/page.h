@@ -173,6 +173,9 @@ const uint8_t *page_value(const page *p, uint32_t slot, uint32_t *len);
 /* Where a record that is large lies, NULL for any other slot. */
 large *page_large(const page *p, uint32_t slot);
 
+/* How many records are large, about: others may be as long as what points to one. */
+uint32_t page_larges(const page *p);
+
 /* The record of a key: its slot, or -1. */
 int page_find(const page *p, const page_key *key);
 
