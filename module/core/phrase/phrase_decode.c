@@ -96,6 +96,10 @@ static inline bool take_copy(reader *r, phrase_first f, size_t at, phrase_copy *
     return copy->len > 0 && copy->from < at;
 }
 
+static inline size_t phrase_len(const phrase_dict *d, uint32_t rank) {
+    return (d->entry[rank] & 63) + 1;
+}
+
 /* Writes a phrase, as 32 bytes where there is room for them: few are longer, so that the processor
  * guesses right. Returns its length; 0: no room. */
 static inline size_t write_phrase(const phrase_dict *d, uint32_t rank, uint8_t *to, size_t room) {
@@ -128,7 +132,9 @@ static inline bool is_end(const reader *r, size_t n) {
     return r->at + 8 > n * 8;
 }
 
-size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
+/* Goes over all codes; `writes` is a constant where it is called. */
+static inline __attribute__((always_inline)) size_t
+walk(const phrase_dict *d, const void *src, size_t n, bool writes, uint8_t *dst, size_t cap) {
     uint8_t *to = dst;
     size_t left = cap, len;
     phrase_copy copy = {0, 0};
@@ -146,33 +152,23 @@ size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst,
             }
             if (f.class >= plain) {
                 if (!take_copy(&r, f, cap - left, &copy)) return PHRASE_CORRUPT;
-                len = write_copy((uint8_t *)dst + copy.from, copy.len, to, left);
+                len = writes ? write_copy(dst + copy.from, copy.len, to, left) : copy.len;
                 i = -1; /* two codes can be taken again */
             } else {
-                len = write_phrase(d, take_code(&r, f), to, left);
+                uint32_t rank = take_code(&r, f);
+                len = writes ? write_phrase(d, rank, to, left) : phrase_len(d, rank);
             }
             if (len == 0) return PHRASE_NO_ROOM;
-            to += len;
+            if (writes) to += len;
             left -= len;
         }
     }
 }
 
+size_t phrase_decode(const phrase_dict *d, const void *src, size_t n, void *dst, size_t cap) {
+    return walk(d, src, n, true, dst, cap);
+}
+
 size_t phrase_decoded_len(const phrase_dict *d, const void *src, size_t n) {
-    size_t len = 0;
-    phrase_copy copy = {0, 0};
-    if (n == 0) return 0;
-    if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
-    reader r = open_reader(d, src, n);
-    for (;;) {
-        refill(&r);
-        phrase_first f = look_closely(&r, look(&r));
-        if (f.len == 0) return is_end(&r, n) ? len : PHRASE_CORRUPT;
-        if (f.class >= d->plain) {
-            if (!take_copy(&r, f, len, &copy)) return PHRASE_CORRUPT;
-            len += copy.len;
-        } else {
-            len += (d->entry[take_code(&r, f)] & 63) + 1;
-        }
-    }
+    return walk(d, src, n, false, NULL, SIZE_MAX);
 }
