@@ -11,6 +11,7 @@
 #include "../test.h"
 #include "group.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #define KEYS      300
@@ -39,6 +40,14 @@ typedef struct flight {
 } flight;
 static flight flights[BATCHES];
 static codec_workspace work; /* as an encoder's */
+
+/* How often a whole page was asked for. */
+static unsigned whole_pages;
+static void *counting_alloc(size_t n) {
+    whole_pages += n == PAGE_BYTES;
+    return malloc(n);
+}
+static const mem counting = {counting_alloc, realloc, free, malloc_usable_size};
 
 static void make_text(void) {
     static const char *const words[] = {"red ",  "blue ", "\"user\": ", "{\"id\":", "}, ",
@@ -362,6 +371,32 @@ static void test_settled_size(void) {
     free_map(maps[1]);
 }
 
+static void write_all(map *m, int count, size_t len) {
+    char key[20];
+    for (int i = 0; i < count; i++)
+        CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 100000 + i), text + i, len,
+                        EXPIRY_NEVER, now_ms));
+}
+
+/* Neighbours that are written over one after the other leave holes for what they will be, in one
+ * bucket: it is not written anew for each of them, however full its pages were. */
+static void test_written_over_in_turn(void) {
+    codecs_use(&all.codecs, 1);
+    for (int i = 0; i < 60; i++) {
+        map *m = new_map();
+        int count = i % 3 ? 100 : 2000;
+        size_t len = YOUNG_VALUE_MIN + 10 * (size_t)i;
+        all.young.limit = 0;
+        write_all(m, count, len);
+        all.young.limit = 64u << 20;
+        whole_pages = 0;
+        write_all(m, count, len);
+        CHECK(m->totals.young == (uint64_t)count && map_sane(m));
+        CHECK(whole_pages <= 3 * m->buckets);
+        free_map(m);
+    }
+}
+
 /* In memory neighbours are told apart by their tags; in files they have one, as ever. */
 static void test_tags_of_neighbours(void) {
     static uint64_t bytes[PAGE_BYTES];
@@ -436,11 +471,12 @@ static void test_model(void) {
 
 int main(void) {
     make_text();
-    CHECK(map_shared_init(&all, &mem_libc, 3) && workspace_init(&work, &mem_libc));
+    CHECK(map_shared_init(&all, &counting, 3) && workspace_init(&work, &mem_libc));
     train_two();
     all.young.limit = 64u << 20;
     test_late_results();
     test_settled_size();
+    test_written_over_in_turn();
     test_hot_values_yield();
     test_tags_of_neighbours();
     all.young.limit = 64u << 10;
