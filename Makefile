@@ -13,6 +13,8 @@ DATA_DIR     = ../shared/data
 FUZZ_SECONDS = 60
 SOAK_ARGS    =
 PYTEST_ARGS  =
+# Integration tests at a time: they wait for servers and timers half of the time.
+TEST_WORKERS := $(shell expr $$(nproc) + 1)
 SUITE_SERVER = redis-7.0
 SUITE_MODE   = prefixes
 SUITE_FILES  =
@@ -56,6 +58,9 @@ ESTIMATE_ALONE = $(patsubst %,tools/ckv-estimate/%.c,counted family interval uri
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
             bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 
+# What the integration tests would build themselves, two of them at a time.
+TESTED_PROGRAMS = build/ckv-bench build/ckv-estimate build/bench-codec build/bench-layout
+
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
 COVER_O   = $(MODULE_C:%.c=build/coverage/%.o)
@@ -85,7 +90,8 @@ help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo "Variables: N=<records> DATA=<file> (demo)  PORT=<port> (run)  REDISMODULE_INCLUDE=<dir>"
-	@echo "           REDIS_SERVER=<binary>  FUZZ_SECONDS=<s>  PYTEST_ARGS='-k expire'  DESTDIR=<dir>"
+	@echo "           REDIS_SERVER=<binary>  FUZZ_SECONDS=<s>  PYTEST_ARGS='-k expire'  TEST_WORKERS=<tests at a time>"
+	@echo "           DESTDIR=<dir>"
 
 setup: ## install what is missing to build and to test (apt, .venv, redismodule.h)
 	@scripts/setup.sh all
@@ -171,18 +177,20 @@ build/fuzz/%.o: %.c Makefile | setup-build setup-fuzz
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_O)
 	$(call say,LINK)$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
-integration: build/ckv.so | setup-server setup-python ## the tests against a real redis-server
-	.venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
+integration_tests = .venv/bin/python -m pytest tests/integration -n $(TEST_WORKERS) --dist worksteal
+
+integration: build/ckv.so $(TESTED_PROGRAMS) | setup-server setup-python ## the tests against a real redis-server
+	$(integration_tests) $(PYTEST_ARGS)
 
 soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all checked; the same again goes on after an interruption (SOAK_ARGS='--seconds 300')
 	.venv/bin/python tests/soak/soak.py $(SOAK_ARGS)
 
 # Lines that the unit tests and the integration tests reach. What a server's child does (BGSAVE) is not
 # counted: it ends without writing its figures.
-coverage: $(COVER) build/coverage/ckv.so | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
+coverage: $(COVER) build/coverage/ckv.so $(TESTED_PROGRAMS) | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
 	find build/coverage -name '*.gcda' -delete
 	@for test in $(COVER); do echo "== $$test"; $$test || exit 1; done
-	CKV_MODULE=$(CURDIR)/build/coverage/ckv.so .venv/bin/python -m pytest tests/integration $(PYTEST_ARGS)
+	CKV_MODULE=$(CURDIR)/build/coverage/ckv.so $(integration_tests) $(PYTEST_ARGS)
 	gcovr --root . --filter module/core/ --fail-under-line 95 build/coverage
 	gcovr --root . --filter 'module/(?!core/)' --fail-under-line 85 build/coverage
 
@@ -286,12 +294,12 @@ build/release/bench/%.o: INCLUDES += -Ibench
 servers: ## build the servers that `make test-servers` tests with, under build/servers
 	@for server in $(SERVERS); do scripts/build_server.sh $$server || exit 1; done
 
-test-aof test-replica: test-%: build/ckv.so | setup-server setup-python ## the integration tests, reloaded from an AOF or compared with a replica after each
-	.venv/bin/python -m pytest tests/integration --topology $* --no-slow $(PYTEST_ARGS)
+test-aof test-replica: test-%: build/ckv.so $(TESTED_PROGRAMS) | setup-server setup-python ## the integration tests, reloaded from an AOF or compared with a replica after each
+	$(integration_tests) --topology $* --no-slow $(PYTEST_ARGS)
 
 # The server is built with AddressSanitizer as well: the runtime has to be there before the module.
-test-asan: build/asan/ckv.so build/servers/redis-7.0-asan/redis-server | setup-python ## the integration tests with AddressSanitizer, LeakSanitizer and UBSan
-	.venv/bin/python -m pytest tests/integration --topology asan --no-slow $(PYTEST_ARGS)
+test-asan: build/asan/ckv.so build/servers/redis-7.0-asan/redis-server $(TESTED_PROGRAMS) | setup-python ## the integration tests with AddressSanitizer, LeakSanitizer and UBSan
+	$(integration_tests) --topology asan --no-slow $(PYTEST_ARGS)
 
 build/asan/ckv.so: $(ASAN_O)
 	$(call say,LINK)$(CC) -shared $(SANITIZE) -o $@ $^ $(LIBS)
@@ -299,13 +307,13 @@ build/asan/ckv.so: $(ASAN_O)
 build/servers/redis-7.0-asan/redis-server: | setup-build
 	scripts/build_server.sh redis-7.0-asan=redis/bookworm
 
-test-servers: build/ckv.so servers | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
+test-servers: build/ckv.so servers $(TESTED_PROGRAMS) | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
 	scripts/check_servers.sh $(SERVERS)
 	@for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
 	    name=$${server%%[=,]*}; threads=$${server##*,}; \
 	    echo "== $$name, io-threads $$threads"; \
 	    REDIS_SERVER=$(CURDIR)/build/servers/$$name/redis-server \
-	        .venv/bin/python -m pytest tests/integration -rs --io-threads $$threads $(PYTEST_ARGS) || exit 1; \
+	        $(integration_tests) -rs --io-threads $$threads $(PYTEST_ARGS) || exit 1; \
 	done
 
 # The modes: prefixes (the module with ckv.prefixes "*") and without.
