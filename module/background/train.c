@@ -16,11 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Neighbours are often alike: so many times as many buckets are visited as would give the sample,
+ * and as much less is taken of each. */
+#define SPREAD 8
 /* Less than 1 in this of the sample is not looked for any longer. */
 #define HARDLY 16
-/* What a short value is taken to have when it is not known how many there are. Bytes. */
-#define SHORT_VALUE 64
-#define GROWN       4 /* times the data, since the last sample was taken */
+/* A sample of a kind of values that is as good as whole. */
+#define ENOUGH (CODEC_SAMPLE_VALUES / 4 * 3)
+#define GROWN  4 /* times the data, since the last sample was taken */
 /* Of ckv.maxmemory a codec takes no more, or it would fill it when that is lowered. */
 #define CODEC_LIMIT_SHARE(n) ((n) / 8)
 /* A codec is given up that takes more than it may by so many times. */
@@ -48,14 +51,19 @@ typedef struct collection {
     size_t used, count; /* bytes of samples, samples */
 } collection;
 
+enum { SHORTS, LONGS, KEYS, KINDS }; /* of samples: values, see CODEC_LONG, and stems of keys */
+
 static struct {
     bool sampling;
+    bool again; /* for kinds of values of which the first time gave little */
     maps_cursor cursor;
     uint32_t seen, seen_before; /* records of the bucket: in this step, in those before it */
     uint64_t deadline_us;       /* of the step */
-    uint64_t chance;            /* that a bucket is sampled, of CODEC_SAMPLE_ALL */
+    /* Chances, of CODEC_SAMPLE_ALL: of each kind to be taken; of its bucket to be visited, and
+     * then, of it to be taken there. */
+    uint64_t chance[KINDS], visit, take[KINDS];
     uint64_t random;
-    collection keys, values[2]; /* short ones, long ones: see CODEC_LONG */
+    collection samples[KINDS];
     uint8_t last_stem[64];
     size_t last_stem_len;
     uint64_t data_bytes; /* raw, when the sampling began */
@@ -124,20 +132,19 @@ static void forget(collection *c) {
 
 /* Takes a while: so it is for the thread that has learned from them. */
 static void forget_samples(void) {
-    forget(&job.keys);
-    forget(&job.values[0]);
-    forget(&job.values[1]);
+    for (int kind = 0; kind < KINDS; kind++) forget(&job.samples[kind]);
 }
 
 /* Neighbours share their stem, and it is stored once: it counts once. */
 static void collect_key(const uint8_t *key, size_t len) {
     uint8_t suffix;
     size_t stem_len = stem_split(key, len, &suffix);
-    if (stem_len > MAP_KEY_MAX || job.keys.used + stem_len > CODEC_SAMPLE_KEYS) return;
+    if (stem_len > MAP_KEY_MAX || job.samples[KEYS].used + stem_len > CODEC_SAMPLE_KEYS) return;
     bool again = stem_len == job.last_stem_len && stem_len <= sizeof job.last_stem &&
                  !memcmp(key, job.last_stem, stem_len);
     if (again) return;
-    if (!job.trial || !trial_keeps(TRIAL_KEY, key, stem_len)) collect(&job.keys, key, stem_len);
+    if (!job.trial || !trial_keeps(TRIAL_KEY, key, stem_len))
+        collect(&job.samples[KEYS], key, stem_len);
     job.last_stem_len = stem_len;
     if (stem_len <= sizeof job.last_stem) memcpy(job.last_stem, key, stem_len);
 }
@@ -150,31 +157,35 @@ static uint64_t next_random(void) {
     return job.random >> 32;
 }
 
-/* One kind of values is complete, and the other is as well, or there is hardly anything of it. */
+static bool has_enough(int kind) {
+    return job.chance[kind] == 0 || job.samples[kind].used >= CODEC_SAMPLE_VALUES;
+}
+
 static bool sampled_enough(void) {
-    size_t shorts = job.values[0].used, longs = job.values[1].used;
-    size_t more = shorts > longs ? shorts : longs, less = shorts > longs ? longs : shorts;
-    return more >= CODEC_SAMPLE_VALUES &&
-           (less >= CODEC_SAMPLE_VALUES || less < CODEC_SAMPLE_VALUES / HARDLY);
+    return has_enough(SHORTS) && has_enough(LONGS);
 }
 
 /* What is learned is of no use for values longer than CODEC_PHRASE_MAX. */
-static void sample_value(map *m, const map_pos *pos) {
+static void sample_value(map *m, const map_pos *pos, uint64_t draw) {
     size_t len = map_value_len(m, pos);
     if (len == CODEC_NO_ROOM || len == 0 || len > CODEC_PHRASE_MAX) return;
+    int kind = len >= CODEC_LONG ? LONGS : SHORTS;
+    if (draw >= job.take[kind] || has_enough(kind)) return;
     const uint8_t *value = map_value(m, pos, &len);
-    collection *kind = &job.values[len >= CODEC_LONG];
-    if (!value || kind->used >= CODEC_SAMPLE_VALUES) return;
+    if (!value) return;
     if (len > CODEC_SAMPLE_VALUE) len = CODEC_SAMPLE_VALUE;
-    if (!job.trial || !trial_keeps(TRIAL_VALUE, value, len)) collect(kind, value, len);
+    if (!job.trial || !trial_keeps(TRIAL_VALUE, value, len))
+        collect(&job.samples[kind], value, len);
 }
 
 /* Stops in the midst of a bucket if there is no time for more. */
 static bool sample_record(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     if (job.seen++ < job.seen_before) return true;
-    collect_key(key, key_len);
-    sample_value(context, pos);
-    return !sampled_enough() && clock_monotonic_us() < job.deadline_us;
+    uint64_t draw = next_random();
+    bool value = draw < job.take[SHORTS] || draw < job.take[LONGS];
+    if (draw < job.take[KEYS]) collect_key(key, key_len);
+    if (value) sample_value(context, pos, draw);
+    return !value || (!sampled_enough() && clock_monotonic_us() < job.deadline_us);
 }
 
 /* Takes a bucket into the sample, or what is left of it. The bucket may change meanwhile: then some
@@ -219,21 +230,68 @@ static bool may_stay(void) {
     return job.clients.count == 0 && !outsized(raw_bytes());
 }
 
-static void start_sampling(void) {
-    map_group sum = maps_totals();
-    uint64_t raw = raw_bytes();
-    job.sampling = true;
-    job.trial = may_stay();
+/* Goes over all maps, with chances for each kind. */
+static void start_round(uint64_t shorts, uint64_t longs, uint64_t keys) {
+    const uint64_t chance[KINDS] = {shorts, longs, keys};
+    uint64_t most = 0;
+    for (int kind = 0; kind < KINDS; kind++)
+        if (chance[kind] > most) most = chance[kind];
+    job.visit = most < CODEC_SAMPLE_ALL / SPREAD ? most * SPREAD : CODEC_SAMPLE_ALL;
+    for (int kind = 0; kind < KINDS; kind++) {
+        job.chance[kind] = chance[kind];
+        job.take[kind] = codec_sample_chance(job.visit, chance[kind]);
+    }
     job.seen_before = 0;
-    job.data_bytes = raw;
-    /* So many buckets that there is enough of the short values even where long ones fill the
-     * memory. */
-    uint64_t some = sum.totals.records * SHORT_VALUE;
-    if (some > sum.totals.value_bytes) some = sum.totals.value_bytes;
-    job.chance = codec_sample_chance(some, 2 * CODEC_SAMPLE_VALUES);
-    job.level = (int)ckv.config.compression_level;
-    job.max_bytes = allowance(raw);
     maps_cursor_start(&job.cursor);
+}
+
+/* At first it is not known how much there is of values of either kind: it may be all. */
+static void start_sampling(void) {
+    map_totals all = maps_totals().totals;
+    uint64_t values = codec_sample_chance(all.value_bytes, CODEC_SAMPLE_VALUES);
+    job.sampling = true;
+    job.again = false;
+    job.trial = may_stay();
+    job.data_bytes = raw_bytes();
+    job.level = (int)ckv.config.compression_level;
+    job.max_bytes = allowance(job.data_bytes);
+    start_round(values, values, codec_sample_chance(all.key_bytes, CODEC_SAMPLE_KEYS));
+}
+
+/* Of a kind of values that has come to little there is as much as was found and, for each of these,
+ * as much as was passed over: the chance that gives enough of it, after forgetting what was taken.
+ * 0: there is enough. */
+static uint64_t chance_again(int kind, size_t all_used) {
+    collection *c = &job.samples[kind];
+    if (c->used >= ENOUGH || c->used <= all_used / HARDLY || job.chance[kind] == CODEC_SAMPLE_ALL)
+        return 0;
+    double all = (double)c->used * (double)CODEC_SAMPLE_ALL / (double)job.chance[kind];
+    forget(c);
+    return codec_sample_chance((uint64_t)all, CODEC_SAMPLE_VALUES);
+}
+
+/* At the end of a round. False: there is another. */
+static bool is_whole(void) {
+    if (job.again) return true;
+    size_t used = job.samples[SHORTS].used + job.samples[LONGS].used;
+    uint64_t shorts = chance_again(SHORTS, used), longs = chance_again(LONGS, used);
+    if (shorts == 0 && longs == 0) return true;
+    job.again = true;
+    start_round(shorts, longs, 0);
+    return false;
+}
+
+/* Samples for a while. False: it is to go on. */
+static bool sample_step(uint64_t deadline_us) {
+    keyed_map *s;
+    uint32_t bucket;
+    job.deadline_us = deadline_us;
+    while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
+        bool wanted = job.seen_before > 0 || next_random() < job.visit;
+        if (wanted && maps_served(s)) sample_bucket(s, bucket);
+        if (clock_monotonic_us() >= deadline_us) return false;
+    }
+    return is_whole();
 }
 
 /* ---- learning, on a thread of its own -------------------------------------------------------- */
@@ -265,15 +323,15 @@ static codec *moved_to_server(codec *c) {
 /* Works in libc's memory, as the sampling does: what it takes for a moment is many times what it
  * leaves, and must not count against maxmemory, which would evict what is being learned from. */
 static codec *learn(void) {
-    size_t count = job.values[0].count + job.values[1].count;
-    if (count + job.keys.count == 0) return NULL; /* all was deleted meanwhile */
-    phrase_sample *keys = malloc((job.keys.count + 1) * sizeof *keys);
+    size_t count = job.samples[SHORTS].count + job.samples[LONGS].count;
+    if (count + job.samples[KEYS].count == 0) return NULL; /* all was deleted meanwhile */
+    phrase_sample *keys = malloc((job.samples[KEYS].count + 1) * sizeof *keys);
     phrase_sample *values = malloc((count + 1) * sizeof *values);
     codec *c = NULL;
     if (keys && values) {
-        append(keys, &job.keys);
-        append(append(values, &job.values[0]), &job.values[1]);
-        codec_samples samples = {keys, job.keys.count, values, count};
+        append(keys, &job.samples[KEYS]);
+        append(append(values, &job.samples[SHORTS]), &job.samples[LONGS]);
+        codec_samples samples = {keys, job.samples[KEYS].count, values, count};
         c = codec_train(&mem_libc, &samples, job.max_bytes, job.level);
     }
     free(keys);
@@ -402,14 +460,7 @@ bool train_step(uint64_t deadline_us) {
         job.later = joined;
         start_sampling();
     }
-    keyed_map *s;
-    uint32_t bucket;
-    job.deadline_us = deadline_us;
-    while (!sampled_enough() && maps_cursor_next(&job.cursor, &s, &bucket)) {
-        bool wanted = job.seen_before > 0 || next_random() < job.chance;
-        if (wanted && maps_served(s)) sample_bucket(s, bucket);
-        if (clock_monotonic_us() >= deadline_us) return false;
-    }
+    if (!sample_step(deadline_us)) return false;
     evict_reserve(job.max_bytes);
     if (evict_reserved()) start_learning();
     return false;

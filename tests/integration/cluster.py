@@ -243,6 +243,11 @@ class Writer(threading.Thread):
                 self.refused += 1
                 if self.stopping.is_set() and self.refused > 10000:
                     raise
+            except AttributeError as error:
+                # redis-py was sent (ASK) to a node that it has not heard of: one that came or went just now.
+                if error.name != "redis_connection":
+                    raise
+                self.refused += 1
 
     def check(self, key):
         got = self.command(self.read, key)

@@ -46,6 +46,21 @@ def test_trained_by_itself(own_server):
         assert_stored(r, stored)
 
 
+@pytest.mark.slow
+def test_every_database_is_learned_from(own_server):
+    """Also where another one alone has more than a sample takes."""
+    with own_server({"ckv.train-after": "1gb"}) as server:
+        for db, rows in ((0, texts(100_000) * 4), (1, json_rows(60_000))):
+            with server.client(db=db) as r:
+                load(r, rows)
+        with server.client(db=1) as r:
+            r.execute_command("CKV", "TRAIN")
+            r.execute_command("CKV", "OPTIMIZE")
+            with_both = info(r)["page_bytes"]
+            r.execute_command("FLUSHDB")
+            assert (with_both - info(r)["page_bytes"]) / 60_000 < 20
+
+
 def test_not_trained_before_its_time(own_server):
     with own_server({"ckv.train-after": "1gb"}).client() as r:
         load(r, texts(20_000))
