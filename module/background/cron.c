@@ -17,8 +17,8 @@
 #include "server/settings.h"
 #include "server/timer.h"
 
-/* What is begun between two commands. The last step takes less than half of it longer: a slice is to
- * end within a millisecond. */
+/* What is begun between two commands. The last step takes less than half of it longer: a slice is
+ * to end within a millisecond. */
 #define SLICE_US   700
 #define EXPIRE_US  500 /* of expiry while little expires */
 #define IDLE_MS    100 /* between slices: with nothing to do, */
