@@ -34,7 +34,7 @@ typedef struct collection {
 
 static struct {
     bool trial; /* some records are kept for it */
-    bool again; /* a round for kinds of values of which the first one gave little */
+    bool again; /* a round for kinds of values of which the first one gave little; none are kept */
     maps_cursor cursor;
     uint32_t seen, seen_before; /* records of the bucket: in this step, in those before it */
     uint64_t deadline_us;       /* of the step */
@@ -131,7 +131,7 @@ static void sample_value(map *m, const map_pos *pos, uint64_t draw) {
     const uint8_t *value = map_value(m, pos, &len);
     if (!value) return;
     if (len > CODEC_SAMPLE_VALUE) len = CODEC_SAMPLE_VALUE;
-    if (!job.trial || !trial_keeps(TRIAL_VALUE, value, len))
+    if (job.again || !job.trial || !trial_keeps(TRIAL_VALUE, value, len))
         collect(&job.samples[kind], value, len);
 }
 
@@ -174,12 +174,18 @@ static void start_round(uint64_t shorts, uint64_t longs, uint64_t keys) {
     maps_cursor_start(&job.cursor);
 }
 
+static size_t at_most(uint64_t bytes, size_t most) {
+    return bytes < most ? (size_t)bytes : most;
+}
+
 void sampling_start(bool trial) {
     map_totals all = maps_totals().totals;
     uint64_t values = codec_sample_chance(all.value_bytes, CODEC_SAMPLE_VALUES);
     job.again = false;
     job.trial = trial;
     job.last_stem_len = 0;
+    trial_start(TRIAL_KEY, at_most(all.key_bytes, CODEC_SAMPLE_KEYS));
+    trial_start(TRIAL_VALUE, at_most(all.value_bytes, CODEC_SAMPLE_VALUES));
     start_round(values, values, codec_sample_chance(all.key_bytes, CODEC_SAMPLE_KEYS));
 }
 

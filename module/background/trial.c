@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_EVERY 16           /* keys, or values */
+#define KEPT_SHARE (1 / 16.0)   /* of the samples, at most */
 #define KEPT_BYTES (128u << 10) /* of a kind, at most; they fit one block */
 
-/* Records, each behind its length, and what they came to so far: those before `at`. */
+/* Records, each behind its length, of `seen` bytes of samples; and what they came to so far: those
+ * before `at`. */
 static struct kept {
     uint8_t *bytes;
-    size_t used, seen, at;
+    size_t used, at;
+    double seen, share;
     double raw, current, candidate;
 } kept[2];
 
@@ -25,10 +27,17 @@ void trial_clear(void) {
     }
 }
 
+void trial_start(trial_kind kind, size_t expected_bytes) {
+    double share = KEPT_BYTES / ((double)expected_bytes + 1);
+    kept[kind].share = share < KEPT_SHARE ? share : KEPT_SHARE;
+}
+
 bool trial_keeps(trial_kind kind, const uint8_t *bytes, size_t len) {
     struct kept *k = &kept[kind];
     uint32_t prefix = (uint32_t)len;
-    if (k->seen++ % KEEP_EVERY != 0 || k->used + sizeof prefix + len > KEPT_BYTES) return false;
+    bool wanted = (double)k->used <= k->seen * k->share;
+    k->seen += (double)len;
+    if (!wanted || k->used + sizeof prefix + len > KEPT_BYTES) return false;
     if (!k->bytes && !(k->bytes = malloc(KEPT_BYTES))) return false;
     memcpy(k->bytes + k->used, &prefix, sizeof prefix);
     memcpy(k->bytes + k->used + sizeof prefix, bytes, len);

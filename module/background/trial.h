@@ -15,6 +15,9 @@ typedef enum trial_kind { TRIAL_KEY, TRIAL_VALUE } trial_kind;
 /* Forgets what was kept. */
 void trial_clear(void);
 
+/* Of a kind so many bytes of samples will come: what is kept is spread over all of them. */
+void trial_start(trial_kind kind, size_t expected_bytes);
+
 /* Whether these bytes of a record are kept for the trial: then nothing is to be learned of them. */
 bool trial_keeps(trial_kind kind, const uint8_t *bytes, size_t len);
 
