@@ -1,6 +1,7 @@
 /* lookup.c: from a user's key to its map and record. See lookup.h. */
 #include "keyspace/lookup.h"
 
+#include "keyspace/aside.h"
 #include "keyspace/due.h"
 #include "keyspace/held.h"
 #include "keyspace/map_home.h"
@@ -26,6 +27,15 @@ static void expire_if_due(record *r) {
         record_expired(r);
 }
 
+/* Of what is left to transactions of which nothing is known, nobody else has taken note. */
+static bool is_queued(const record *r) {
+    size_t len;
+    if (!queued_holds(r->name)) return false;
+    const char *key = RedisModule_StringPtrLen(r->name, &len);
+    if (queued_unseen()) aside_note(key, len);
+    return true;
+}
+
 /* Whether a key without a record is the server's own. */
 static bool is_native(const record *r) {
     switch (prefixes_any() ? prefixes_match_name(r->name) : PREFIX_NONE) {
@@ -34,7 +44,7 @@ static bool is_native(const record *r) {
     case PREFIX_LEAVING:
         return true;
     case PREFIX_SERVING:
-        return queued_holds(r->name) || native_exists(r->ctx, r->name) ||
+        return is_queued(r) || native_exists(r->ctx, r->name) ||
                migration_awaits_map(r->db, r->place);
     }
     return false;

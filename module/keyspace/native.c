@@ -98,7 +98,9 @@ static bool replies_old_value(const char *name, RedisModuleString **argv, int ar
 }
 
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (queued_holds(key) && prefixes_match_name(key) != PREFIX_NONE) replicate_move_out(ctx, key);
+    prefix_state state = prefixes_match_name(key);
+    if (state == PREFIX_LEAVING || (state == PREFIX_SERVING && queued_holds(key)))
+        replicate_move_out(ctx, key);
 }
 
 static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {

@@ -1,17 +1,25 @@
 /* queued.c: keys that a transaction leaves to the server. See queued.h. */
 #include "keyspace/queued.h"
 
-/* Where transactions never end all at once, keys that were remembered so many keys ago are let go.
- */
-#define KEYS_MAX 50000
+#include "server/role.h"
 
-static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
-static bool doubt = true;        /* some of others may be open */
+/* Where transactions never end all at once, keys that were remembered so many keys ago are let go,
+ * if all have begun since; of those whose beginning is not known, so many. */
+#define KEYS_MAX         50000
+#define KEYS_MAX_DOUBTED (16 * KEYS_MAX)
+
+/* In a transaction, by number: the generation of keys in which it began. NULL: none. */
+static RedisModuleDict *clients;
+static bool doubt = true; /* some of others may be open */
 static struct {
     bool any;             /* until they are listed, there may be some */
     RedisModuleDict *who; /* NULL: they have not been listed yet */
 } unseen;
-static struct { RedisModuleDict *newer, *older; /* NULL: none */ } keys;
+static struct {
+    RedisModuleDict *newer, *older; /* NULL: none */
+    uintptr_t generation;           /* of the newer ones */
+    uint64_t most;                  /* names before the older ones may go */
+} keys = {.most = KEYS_MAX};
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
@@ -38,16 +46,19 @@ static void forget_if_done(void) {
     if (clients || doubt || in_exec()) return;
     free_dict(&keys.newer);
     free_dict(&keys.older);
+    keys.most = KEYS_MAX;
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 void queued_begin(uint64_t client) {
     forget_if_done();
-    if (client == QUEUED_ANYBODY)
+    if (client == QUEUED_ANYBODY) {
         doubt = true;
-    else
-        add(&clients, &client, sizeof client);
+        return;
+    }
+    if (!clients) clients = RedisModule_CreateDict(NULL);
+    RedisModule_DictReplaceC(clients, &client, sizeof client, (void *)keys.generation);
 }
 
 void queued_end(uint64_t client) {
@@ -93,19 +104,41 @@ bool queued_doubted(void) {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
+/* Whether somebody has begun before the newer ones. */
+static bool needs_older(void) {
+    bool needed = keys.older && doubt && keys.most < KEYS_MAX_DOUBTED;
+    if (!keys.older || !clients) return needed;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(clients, "^", NULL, 0);
+    void *began;
+    while (!needed && RedisModule_DictNextC(it, NULL, &began))
+        needed = (uintptr_t)began < keys.generation;
+    RedisModule_DictIteratorStop(it);
+    return needed;
+}
+
+/* Rarely asks again where the older ones are needed. */
+static void age(void) {
+    if (needs_older()) {
+        keys.most *= 2;
+        return;
+    }
+    free_dict(&keys.older);
+    keys.older = keys.newer;
+    keys.newer = NULL;
+    keys.generation++;
+    keys.most = KEYS_MAX;
+}
+
 void queued_note(const char *key, size_t len) {
     forget_if_done();
-    if (keys.newer && RedisModule_DictSize(keys.newer) >= KEYS_MAX) {
-        free_dict(&keys.older);
-        keys.older = keys.newer;
-        keys.newer = NULL;
-    }
+    if (keys.newer && RedisModule_DictSize(keys.newer) >= keys.most) age();
     add(&keys.newer, key, len);
 }
 
 bool queued_holds(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
+    if (unseen.any && !role_loads(ckv.ctx)) return true;
     if (!keys.newer && !keys.older) return false;
     const char *text = RedisModule_StringPtrLen(key, &len);
     return holds(keys.newer, text, len) || holds(keys.older, text, len);

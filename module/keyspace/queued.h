@@ -30,9 +30,9 @@ void queued_counted(size_t transactions);
 /* Whether that is wanted: some may be open of which nothing is known. */
 bool queued_doubted(void);
 
-/* Clients that were in a transaction when the filter came: of what they have queued nothing is
- * known, so the mover takes nothing into ckv until they have ended it. It is begun with all who are
- * in one, and then told again and again who still is. */
+/* Clients that were in a transaction when a prefix was set: of what they have queued nothing is
+ * known, so nothing comes into ckv that is not there until they have ended it. It is begun with all
+ * who are in one, and then told again and again who still is. */
 void queued_begin_unseen(void);
 void queued_list_unseen(const uint64_t *clients, size_t count);
 bool queued_unseen(void);

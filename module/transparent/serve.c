@@ -90,17 +90,17 @@ static bool move_out_everywhere(RedisModuleString *key, move_kind kind) {
     return true;
 }
 
-/* Of the command that the filter looks at. */
-static bool may_be_queued, leaves_strings;
+/* Of the command that the filter looks at: whether it will run later, as it is queued or a pause of
+ * all writes holds it back, and is not seen again by then. */
+static bool runs_later, leaves_strings;
 
-/* What is held back by a pause is not seen again when it runs. The server may put the text of a key
- * elsewhere while it moves. */
+/* The server may put the text of a key elsewhere while it moves. */
 static void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
-    if (may_be_queued) queued_note(text, len);
+    if (runs_later) queued_note(text, len);
     bool left = move_out_everywhere(key, MOVE_ALL) || leaves_strings;
     if (state != PREFIX_SERVING || (!left && !RedisModule_AvoidReplicaTraffic())) return;
     text = RedisModule_StringPtrLen(key, &len);
@@ -249,10 +249,10 @@ static bool may_have_record(const char *key, size_t len) {
                                   : key_shapes_may_hold(&ckv.shared.shapes, key, len);
 }
 
-/* Whether none of the keys has a record, nor will have one when the command runs: it is not queued,
- * nor held back until a pause of all writes ends. Then the server's own command does the same. */
+/* Whether none of the keys has a record, nor will have one when the command runs. Then the server's
+ * own command does the same. */
 static bool is_about_no_record(filtered *f, int first, int last, int step) {
-    if (may_be_queued || RedisModule_AvoidReplicaTraffic()) return false;
+    if (runs_later) return false;
     for (int i = first; i <= last; i += step) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
@@ -343,9 +343,23 @@ static clients list_in_transaction(const char *text, size_t len) {
     return c;
 }
 
+/* Commands that a pause of all writes holds back run in the round of the event loop that follows
+ * its end. */
+static bool pause_seen;
+
+static bool may_hold_back(void) {
+    bool may = pause_seen;
+    pause_seen = RedisModule_AvoidReplicaTraffic();
+    return may || pause_seen;
+}
+
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     count_due = false;
+    if (may_hold_back()) {
+        count_later(COUNT_EVERY_MS);
+        return;
+    }
     uint64_t began_us = clock_monotonic_us();
     RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
@@ -372,6 +386,13 @@ static void on_multi(filtered *f) {
     if (queued_doubted()) count_later(COUNT_EVERY_MS);
 }
 
+/* What runs when a pause ends is somebody's transaction until then. */
+static void on_pause(void) {
+    pause_seen = true;
+    queued_begin(QUEUED_ANYBODY);
+    count_later(COUNT_EVERY_MS);
+}
+
 static void on_exec(filtered *f) {
     queued_end(sender(f));
     acl_changing |= acl_queued;
@@ -384,7 +405,7 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
         return;
     }
     leave_range(f, argc, 2, -1, 1);
-    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire"))
+    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire") && settings_debug_allowed())
         active_expiry_enable(!arg_is(arg(f, 2), "0"));
 }
 
@@ -392,14 +413,24 @@ static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
 
+/* ACL and CONFIG: whether users may have other rights behind it. */
+static bool changes_rules(filtered *f, int argc) {
+    static const char *const words[] = {"set", "setuser", "deluser", "load"};
+    for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
+        if (arg_is(arg(f, 1), words[w])) return true;
+    return false;
+}
+
 static void filter(filtered *f) {
     size_t len;
-    if (untold && !RedisModule_AvoidReplicaTraffic()) tell_untold();
+    bool paused = RedisModule_AvoidReplicaTraffic();
+    if (untold && !paused) tell_untold();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
     int argc = RedisModule_CommandFilterArgsCount(f);
-    may_be_queued = queued_open(QUEUED_ANYBODY) && queued_open(sender(f));
+    if (paused) on_pause();
+    runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
     leaves_strings = e->leaves_strings;
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
@@ -434,8 +465,10 @@ static void filter(filtered *f) {
         queued_end(sender(f));
         break;
     case COMMAND_ACL:
-        permission_forget();
-        acl_queued |= may_be_queued;
+        if (changes_rules(f, argc)) {
+            permission_forget();
+            acl_queued |= runs_later;
+        }
         if (argc == 2 && arg_is(arg(f, 1), "resetstat")) serve_info_reset();
         break;
     case COMMAND_KEYLESS:
@@ -469,7 +502,8 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
     listening = true;
 }
 
-/* Transactions may be open that no filter has seen. */
+/* Transactions may be open that no filter has seen, or that have queued keys of prefixes which were
+ * not set by then. */
 static void begin_without_knowing(void) {
     queued_begin(QUEUED_ANYBODY);
     queued_begin_unseen();
@@ -489,7 +523,7 @@ static void configure(void) {
     if (prefixes_any()) {
         aof_form_prefixes_changed();
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
-        if (!filter_has(FILTER_SERVE)) begin_without_knowing();
+        begin_without_knowing();
         listen_to_new_keys(ckv.ctx);
         read_catalogue(false);
         permission_forget();

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "server/reply.h"
 
+#include <limits.h>
 #include <string.h>
 
 typedef struct pattern {
@@ -22,14 +23,21 @@ static bool read_pattern(const RedisModuleString *text, pattern *p) {
     return !arrow || arrow + 2 == p->behind + p->behind_len;
 }
 
+/* What is sorted: all of it, or a part, where a list keeps its order. */
+typedef struct range {
+    RedisModuleString *first, *last; /* NULL: all */
+} range;
+
 /* The elements of what is sorted, in the selected database. NULL: there is nothing. */
-static RedisModuleCallReply *elements_of(RedisModuleString *key) {
+static RedisModuleCallReply *elements_of(RedisModuleString *key, const range *part) {
     RedisModuleKey *handle =
         RedisModule_OpenKey(ckv.ctx, key, REDISMODULE_READ | REDISMODULE_WRITE);
     int type = RedisModule_KeyType(handle);
     RedisModule_CloseKey(handle);
     switch (type) {
     case REDISMODULE_KEYTYPE_LIST:
+        if (part->first)
+            return RedisModule_Call(ckv.ctx, "LRANGE", "sss", key, part->first, part->last);
         return RedisModule_Call(ckv.ctx, "LRANGE", "scc", key, "0", "-1");
     case REDISMODULE_KEYTYPE_SET:
         return RedisModule_Call(ckv.ctx, "SMEMBERS", "s", key);
@@ -58,17 +66,52 @@ static RedisModuleString *arg(RedisModuleCommandFilterCtx *f, int i) {
     return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
 }
 
-void sort_keys_leave(RedisModuleCommandFilterCtx *f, int argc, void (*leave)(RedisModuleString *)) {
-    for (int i = 2; i + 1 < argc; i++) {
-        pattern p;
-        if (!arg_is(arg(f, i), "by") && !arg_is(arg(f, i), "get")) continue;
-        if (!read_pattern(arg(f, ++i), &p)) continue;
-        for (int db = 0; db < maps_dbs(); db++) {
-            RedisModule_SelectDb(ckv.ctx, db);
-            RedisModuleCallReply *elements = elements_of(arg(f, 1));
-            if (!elements) continue;
-            leave_all(&p, elements, leave);
-            RedisModule_FreeCallReply(elements);
-        }
+/* Words behind an option that are its own. */
+static int own_words(RedisModuleString *option) {
+    if (arg_is(option, "limit")) return 2;
+    return arg_is(option, "by") || arg_is(option, "get") || arg_is(option, "store");
+}
+
+static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
+                      const range *part, void (*leave)(RedisModuleString *)) {
+    pattern p;
+    if (!read_pattern(pattern_text, &p)) return;
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        RedisModuleCallReply *elements = elements_of(key, part);
+        if (!elements) continue;
+        leave_all(&p, elements, leave);
+        RedisModule_FreeCallReply(elements);
     }
+}
+
+/* BY without a star and a LIMIT take a part of a list, from its front but for DESC. */
+static range part_of(RedisModuleCommandFilterCtx *f, int argc) {
+    long long from = -1, count = -1;
+    bool in_order = false;
+    for (int i = 2; i < argc; i += 1 + own_words(arg(f, i))) {
+        size_t len;
+        if (arg_is(arg(f, i), "desc")) return (range){0};
+        if (arg_is(arg(f, i), "by") && i + 1 < argc) {
+            const char *text = RedisModule_StringPtrLen(arg(f, i + 1), &len);
+            in_order = !memchr(text, '*', len);
+        }
+        if (!arg_is(arg(f, i), "limit") || i + 2 >= argc) continue;
+        if (RedisModule_StringToLongLong(arg(f, i + 1), &from) != REDISMODULE_OK ||
+            RedisModule_StringToLongLong(arg(f, i + 2), &count) != REDISMODULE_OK)
+            return (range){0};
+    }
+    if (!in_order || from < 0 || count <= 0 || count > LLONG_MAX - from) return (range){0};
+    return (range){RedisModule_CreateStringFromLongLong(NULL, from),
+                   RedisModule_CreateStringFromLongLong(NULL, from + count - 1)};
+}
+
+void sort_keys_leave(RedisModuleCommandFilterCtx *f, int argc, void (*leave)(RedisModuleString *)) {
+    range part = part_of(f, argc);
+    for (int i = 2; i + 1 < argc; i += 1 + own_words(arg(f, i)))
+        if (arg_is(arg(f, i), "by") || arg_is(arg(f, i), "get"))
+            leave_for(arg(f, 1), arg(f, i + 1), &part, leave);
+    if (!part.first) return;
+    RedisModule_FreeString(NULL, part.first);
+    RedisModule_FreeString(NULL, part.last);
 }

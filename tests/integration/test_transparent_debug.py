@@ -2,6 +2,8 @@
 
 import pytest
 
+from helpers import wait_for
+
 EMPTY = b"0" * 40
 
 
@@ -79,3 +81,12 @@ def test_where_debug_is_not_allowed_it_is_refused(own_server):
         with pytest.raises(Exception, match="no permissions"):
             digest(r)
         r.execute_command("AUTH", "default", "x")
+
+
+def test_who_may_not_use_debug_does_not_stop_the_expiry(own_server):
+    server = own_server({"ckv.prefixes": "*", "enable-debug-command": "no"})
+    with server.client() as r:
+        with pytest.raises(Exception, match="DEBUG command not allowed"):
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        r.set("key", "v", px=10)
+        wait_for(lambda: int(r.info("ckv")["ckv_records"]) == 0)

@@ -277,3 +277,27 @@ def test_randomkey_tells_of_what_has_expired_and_has_to_stay(server):
         assert other.get("key") is None and other.randomkey() == b"key"
         r.execute_command("CLIENT", "UNPAUSE")
         assert r.randomkey() is None
+
+
+@pytest.mark.parametrize("destination", ["get", "by", "limit"])
+def test_a_word_of_sort_may_be_the_name_of_a_key(server, destination):
+    with server.client() as r:
+        r.rpush("list", "b", "a")
+        for element in "ab":
+            r.set(f"text:{element}", f"of {element}")
+            r.set(f"weight:{element}", ord(element))
+        assert r.execute_command("SORT", "list", "ALPHA", "STORE", destination, "GET", "text:*") == 2
+        assert r.lrange(destination, 0, -1) == [b"of a", b"of b"]
+        assert r.execute_command("SORT", "list", "LIMIT", "0", "1", "BY", "weight:*", "GET", "text:*") == [b"of a"]
+
+
+@pytest.mark.parametrize("order", [(), ("DESC",)])
+def test_of_a_list_in_its_own_order_only_the_part_asked_for_moves_out(server, order):
+    with server.client() as r:
+        r.rpush("list", *range(100))
+        for i in range(100):
+            r.set(f"text:{i}", f"of {i}")
+        assert r.execute_command("SORT", "list", "BY", "nosort", *order, "LIMIT", 10, 2, "GET", "text:*") == (
+            [b"of 89", b"of 88"] if order else [b"of 10", b"of 11"]
+        )
+        assert int(r.info("ckv")["ckv_records"]) == (0 if order else 98)

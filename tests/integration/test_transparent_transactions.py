@@ -70,3 +70,79 @@ def test_an_idle_transaction_does_not_keep_the_strings_of_others_out(three):
     for i in range(50):
         b.execute_command("SET", f"k{i}", "v")
     assert int(b.info("ckv")["ckv_records"]) == 50
+
+
+OPENED_BEFORE = [("APPEND", "d:old", "x"), ("SETBIT", "d:new", 7, 1), ("RENAME", "d:other", "d:renamed"), ("GET", "d:old")]
+
+
+@pytest.mark.parametrize("before", ["", "c:"], ids=["first", "another"])
+@pytest.mark.parametrize("wait", [0, 2.5], ids=["at-once", "later"])
+def test_a_prefix_that_is_set_meanwhile_waits_for_what_is_queued(own_server, before, wait):
+    server = own_server({"ckv.prefixes": f'"{before}"', "ckv.move-cpu": 100})
+    with server.client() as a, server.client() as b:
+        for key in ("d:old", "d:other"):
+            b.execute_command("SET", key, "v" * 50)
+        assert reply(a, "MULTI") == b"OK"
+        for command in OPENED_BEFORE:
+            assert reply(a, *command) == b"QUEUED"
+        b.execute_command("CONFIG", "SET", "ckv.prefixes", "c: d:")
+        b.execute_command("SET", "d:new", "v")
+        time.sleep(wait)
+        b.execute_command("APPEND", "d:other", "w")
+        assert reply(a, "EXEC") == [51, 0, b"OK", b"v" * 50 + b"x"]
+        assert [reply(b, "GET", key) for key in ("d:old", "d:new", "d:renamed", "d:other")] == [b"v" * 50 + b"x", b"w", b"v" * 50 + b"w", None]
+        assert reply(b, "DBSIZE") == 3
+
+
+@pytest.mark.slow
+def test_a_transaction_finds_its_keys_however_many_others_are_queued(three):
+    """Its own are remembered while another client's hundred thousand are."""
+    a, b, c = three
+    assert reply(a, "MULTI") == b"OK"
+    assert reply(a, "SETBIT", "k", 7, 1) == b"QUEUED"
+    assert reply(b, "MULTI") == b"OK"
+    with_keys = b.connection.pack_commands([("GETBIT", f"other:{i}", 0) for i in range(130_000)])
+    b.connection.send_packed_command(with_keys)
+    assert {b.connection.read_response() for _ in range(130_000)} == {b"QUEUED"}
+    c.execute_command("SET", "k", "v")
+    assert reply(a, "EXEC") == [0]
+    assert reply(c, "GET", "k") == b"w"
+    assert reply(b, "DISCARD") == b"OK"
+
+
+HELD_BACK = [
+    ([("SET", "k", "v"), ("SETBIT", "k", 7, 1), ("GET", "k")], [b"OK", 0, b"w"]),
+    ([("SETBIT", "k", 7, 1), ("SET", "k", "v"), ("GET", "k")], [0, b"OK", b"v"]),
+    ([("SET", "k", "v"), ("RENAME", "k", "j"), ("GET", "j")], [b"OK", b"OK", b"v"]),
+    ([("SET", "there", "v"), ("RENAME", "there", "k"), ("APPEND", "k", "x"), ("GET", "k")], [b"OK", b"OK", 2, b"vx"]),
+    ([("SET", "k", "v"), ("BITOP", "NOT", "j", "k"), ("SETBIT", "j", 0, 0), ("GETDEL", "j")], [b"OK", 1, 1, b"\t"]),
+    ([("SET", "there", "v"), ("SORT", "list", "BY", "nosort", "GET", "ther*")], [b"OK", [b"v"]]),
+]
+
+
+@pytest.mark.parametrize("commands, replies", HELD_BACK, ids=[" ".join(c[0] for c in commands) for commands, _ in HELD_BACK])
+@pytest.mark.parametrize("mode", ["WRITE", "ALL"])
+def test_what_a_pause_holds_back_runs_as_if_seen_then(own_server, mode, commands, replies):
+    """Each command by a client of its own, which waits, but for the last, which comes behind the pause."""
+    server = own_server({"ckv.prefixes": "*"})
+    with server.client() as admin:
+        admin.rpush("list", "e")
+        admin.set("there", "old")
+        admin.execute_command("CLIENT", "PAUSE", 1000, mode)
+        clients = [server.client() for _ in commands[:-1]]
+        for client, command in zip(clients, commands):
+            client.connection.send_command(*command)
+            time.sleep(0.02)
+        assert [c.connection.read_response() for c in clients] + [reply(admin, *commands[-1])] == replies
+        for client in clients:
+            client.close()
+
+
+def test_an_exec_that_a_pause_holds_back_finds_what_is_written_before_it(three):
+    a, b, c = three
+    assert [reply(a, *command) for command in (("MULTI",), ("SETBIT", "k", 7, 1), ("GET", "k"))] == [b"OK", b"QUEUED", b"QUEUED"]
+    c.execute_command("CLIENT", "PAUSE", 1000, "WRITE")
+    for client, command in ((b, ("SET", "k", "v")), (a, ("EXEC",))):
+        client.connection.send_command(*command)
+        time.sleep(0.02)
+    assert [client.connection.read_response() for client in (b, a)] == [b"OK", [0, b"w"]]
