@@ -2,6 +2,7 @@
 #include "transparent/catalogue.h"
 
 #include "commands/command_table.h"
+#include "server/renamed.h"
 
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 static catalogue_entry table[CELLS];
 static size_t count;
+static bool any_renamed;
 
 /* Four bytes in lower case, or nearly so: what it does to other bytes than letters is no matter. */
 static uint32_t four_bytes(const char *at) {
@@ -41,10 +43,17 @@ static catalogue_entry *cell_of(const char *name, size_t len) {
     return &table[at];
 }
 
-const catalogue_entry *catalogue_find(const char *name, size_t len) {
+const catalogue_entry *catalogue_own(const char *name, size_t len) {
     if (len == 0 || len > CATALOGUE_NAME_MAX) return NULL;
     const catalogue_entry *e = cell_of(name, len);
     return *e->name ? e : NULL;
+}
+
+const catalogue_entry *catalogue_find(const char *name, size_t len) {
+    const catalogue_entry *e = catalogue_own(name, len);
+    if (!any_renamed || (e && !e->renamed)) return e;
+    const char *own = renamed_own_name(name, len);
+    return own ? catalogue_own(own, strlen(own)) : NULL;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -157,11 +166,35 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
     *cell = e;
 }
 
+static void look_for_renamed(RedisModuleCtx *ctx) {
+    RedisModuleString *names[CELLS / 2 + 1];
+    catalogue_entry *entries[CELLS / 2 + 1];
+    bool renamed[CELLS / 2 + 1];
+    size_t n = 0;
+    for (catalogue_entry *e = table; e < table + CELLS; e++) {
+        if (!*e->name) continue;
+        entries[n] = e;
+        names[n++] = RedisModule_CreateString(ctx, e->name, strlen(e->name));
+    }
+    renamed_which(ctx, names, n, renamed);
+    any_renamed = false;
+    for (size_t i = 0; i < n; i++) {
+        any_renamed |= entries[i]->renamed = renamed[i];
+        RedisModule_FreeString(ctx, names[i]);
+    }
+}
+
 void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served) {
     RedisModuleCallReply *all = RedisModule_Call(ctx, "COMMAND", "");
     memset(table, 0, sizeof table);
     count = 0;
     for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)
         add(RedisModule_CallReplyArrayElement(all, i), served);
-    if (all) RedisModule_FreeCallReply(all);
+    if (all)
+        RedisModule_FreeCallReply(all);
+    else
+        RedisModule_Log(ctx, "warning",
+                        "COMMAND can't be called (rename-command?): nothing is served under "
+                        "ckv.prefixes");
+    look_for_renamed(ctx);
 }

@@ -29,6 +29,7 @@ typedef struct catalogue_entry {
     uint8_t kind, served;              /* served: its number in the table of served commands */
     bool leaves_strings;               /* to the server, where no other command has left one */
     bool container;                    /* has subcommands */
+    bool renamed;                      /* goes by another name */
     int16_t arity, first, last, step;
 } catalogue_entry;
 
@@ -40,7 +41,9 @@ typedef uint8_t catalogue_served(const char *name);
 /* Asks the server for its commands: at the start, and when a module has come or gone. */
 void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served);
 
-/* The command of a name in any case; NULL: none that has anything to do with keys. */
+/* The command that goes by a name, in any case; NULL: none that has anything to do with keys. */
 const catalogue_entry *catalogue_find(const char *name, size_t len);
+/* The same by the command's own name, whatever name redis.conf gives it. */
+const catalogue_entry *catalogue_own(const char *name, size_t len);
 
 #endif

@@ -1,8 +1,9 @@
 /* permission.c: whether a user may have a command served. See permission.h. */
 #include "transparent/permission.h"
 
-#include "server/acl.h"
 #include "keyspace/queued.h"
+#include "server/acl.h"
+#include "server/renamed.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
 
@@ -31,7 +32,7 @@ static struct {
 
 /* As many words as the command takes: Redis 8 says no to any other number. */
 static int count_words(const char *name) {
-    const catalogue_entry *e = catalogue_find(name, strlen(name));
+    const catalogue_entry *e = catalogue_own(name, strlen(name));
     int arity = e ? e->arity : -1;
     return arity > 0 ? arity : arity < -LEAST_WORDS ? -arity : LEAST_WORDS;
 }
@@ -135,7 +136,7 @@ static bool is_default(const RedisModuleString *name) {
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static bool is_container(const char *name) {
-    const catalogue_entry *e = catalogue_find(name, strlen(name));
+    const catalogue_entry *e = catalogue_own(name, strlen(name));
     return e && e->container;
 }
 
@@ -157,7 +158,8 @@ void permission_start(const char *const *names, int count) {
 static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc,
                      int db) {
     RedisModuleString *sent = argv[0];
-    argv[0] = RedisModule_CreateString(NULL, name, strlen(name));
+    const char *called = renamed_to(name);
+    argv[0] = RedisModule_CreateString(NULL, called, strlen(called));
     bool may = check(user, argv, argc, db);
     RedisModule_FreeString(NULL, argv[0]);
     argv[0] = sent;

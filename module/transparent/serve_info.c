@@ -5,6 +5,7 @@
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "server/quiet.h"
+#include "server/renamed.h"
 #include "transparent/catalogue.h"
 #include "transparent/string_sizes.h"
 
@@ -232,7 +233,7 @@ static const catalogue_entry *command_of(span line, const char *kind) {
         at += len;
         break;
     }
-    const catalogue_entry *e = catalogue_find(at, (size_t)(end - at));
+    const catalogue_entry *e = catalogue_own(at, (size_t)(end - at));
     return e && e->served != CATALOGUE_NOT_SERVED ? e : NULL;
 }
 
@@ -279,7 +280,8 @@ static void rewrite(rewriting *r) {
 }
 
 int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    RedisModuleCallReply *reply = RedisModule_Call(ctx, "info", "Ev", argv + 1, (size_t)argc - 1);
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, renamed_to("info"), "Ev", argv + 1, (size_t)argc - 1);
     native_note_call("info");
     if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_STRING)
         return native_reply(ctx, reply);

@@ -1,0 +1,63 @@
+/* renamed.c: names that redis.conf gives commands. See renamed.h. */
+#include "server/renamed.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define NAME_MAX_LEN 64
+
+/* By the name that it goes by, the command's own, and the other way round. NULL: none. */
+static RedisModuleDict *own_names, *names;
+
+/* What COMMAND INFO tells first of its i-th command, which is the own name; NULL: there is no such
+ * command. */
+static RedisModuleCallReply *own_name(RedisModuleCallReply *reply, size_t i) {
+    RedisModuleCallReply *info = reply ? RedisModule_CallReplyArrayElement(reply, i) : NULL;
+    bool known = info && RedisModule_CallReplyType(info) == REDISMODULE_REPLY_ARRAY;
+    return known ? RedisModule_CallReplyArrayElement(info, 0) : NULL;
+}
+
+void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
+                   bool *renamed) {
+    RedisModuleCallReply *reply = RedisModule_Call(ctx, "COMMAND", "cv", "INFO", commands, count);
+    for (size_t i = 0; i < count; i++) renamed[i] = reply && !own_name(reply, i);
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+static char *find(RedisModuleDict *d, const char *key) {
+    return d ? RedisModule_DictGetC(d, (void *)key, strlen(key), NULL) : NULL;
+}
+
+static void put(RedisModuleDict **d, const char *key, char *value) {
+    if (!*d) *d = RedisModule_CreateDict(NULL);
+    RedisModule_DictReplaceC(*d, (void *)key, strlen(key), value);
+}
+
+/* Names stay for as long as the server runs: no more than it has commands. */
+static const char *learn(const char *name) {
+    size_t len;
+    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "COMMAND", "cc", "INFO", name);
+    RedisModuleCallReply *own = own_name(reply, 0);
+    const char *text = own ? RedisModule_CallReplyStringPtr(own, &len) : NULL;
+    char *copy = text ? RedisModule_Calloc(1, len + 1) : NULL;
+    if (copy) {
+        memcpy(copy, text, len);
+        put(&own_names, name, copy);
+        if (strcmp(copy, name)) put(&names, copy, RedisModule_Strdup(name));
+    }
+    if (reply) RedisModule_FreeCallReply(reply);
+    return copy;
+}
+
+const char *renamed_own_name(const char *name, size_t len) {
+    char lower[NAME_MAX_LEN + 1] = {0};
+    if (len == 0 || len > NAME_MAX_LEN || memchr(name, 0, len)) return NULL;
+    for (size_t i = 0; i < len; i++) lower[i] = (char)tolower((unsigned char)name[i]);
+    const char *own = find(own_names, lower);
+    return own ? own : learn(lower);
+}
+
+const char *renamed_to(const char *command) {
+    const char *name = find(names, command);
+    return name ? name : command;
+}

@@ -1,0 +1,25 @@
+/*
+ * renamed.h: names that redis.conf gives commands of the server (rename-command).
+ *
+ * COMMAND tells every command by its own name, so it is found out which ones don't go by theirs,
+ * and by what name they do when somebody sends it.
+ */
+#ifndef CKV_RENAMED_H
+#define CKV_RENAMED_H
+
+#include "ckv.h"
+
+/* Which of so many commands that there are have other names than their own. Asks the server once.
+ */
+void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
+                   bool *renamed);
+
+/* The own name of the command that goes by `name`, in any case; NULL: there is none. Asks the
+ * server once for each name of a command. Owned here. */
+const char *renamed_own_name(const char *name, size_t len);
+
+/* The name to call a command by: its own, unless it is known to go by another. Owned here, or it is
+ * the one given. */
+const char *renamed_to(const char *command);
+
+#endif

@@ -1,0 +1,40 @@
+"""Commands that redis.conf has renamed (rename-command): whoever knows the new name gets what the own one gets, nobody else does."""
+
+import pytest
+
+from helpers import reply
+
+RENAMED = {"KEYS": "k33p", "DEL": "b840fc02d524045429941cc15f59e41cb7be6c52", "GET": "fetch", "SETBIT": "flip", "DBSIZE": "SIZE", "MEMORY": "remember"}
+
+
+@pytest.fixture(params=["one-user", "users"])
+def client(own_server, tmp_path, request):
+    names = tmp_path / "names.conf"
+    names.write_text("".join(f"rename-command {old} {new}\n" for old, new in RENAMED.items()))
+    server = own_server({"ckv.prefixes": '"k: l"', "include": names})
+    with server.client() as r:
+        if request.param == "users":
+            r.execute_command("ACL", "SETUSER", "some", "on", ">pw", "~*", "+@all", "-object")
+            r.execute_command("AUTH", "some", "pw")
+        yield r
+
+
+def test_a_renamed_command_does_what_it_did(client):
+    assert reply(client, "SET", "k:1", "v") == reply(client, "SET", "other", "w") == b"OK"
+    assert [reply(client, "fetch", key) for key in ("k:1", "other", "k:2")] == [b"v", b"w", None]
+    assert sorted(reply(client, "K33P", "*")) == [b"k:1", b"other"]
+    assert reply(client, "size") == 2
+    assert reply(client, "flip", "k:1", 7, 1) == 0
+    assert reply(client, "Fetch", "k:1") == b"w"
+    assert reply(client, "remember", "usage", "k:1") > 0
+    assert reply(client, RENAMED["DEL"], "k:1", "other", "k:2") == 2
+    assert reply(client, "size") == 0
+    assert [reply(client, *c) for c in (("MULTI",), ("SET", "k:1", "v"), ("fetch", "k:1"), ("EXEC",))][-1] == [b"OK", b"v"]
+    assert reply(client, "EVAL", "return {redis.call('set','k:9','x'), redis.call('fetch','k:9')}", 0)[1] == b"x"
+
+
+def test_its_own_name_is_unknown(client):
+    reply(client, "SET", "k:1", "v")
+    for command in (("KEYS", "*"), ("DEL", "k:1"), ("GET", "k:1"), ("SETBIT", "k:1", 7, 1), ("DBSIZE",), ("nonsense",), ("k\0",), ("x" * 100,)):
+        assert "unknown command" in str(reply(client, *command))
+    assert reply(client, "fetch", "k:1") == b"v"
