@@ -74,9 +74,11 @@ def test_maps_of_one_record_make_room_as_well(own_server, lazy):
         r.config_set("maxmemory", r.info("memory")["used_memory"] + 200 * 1024)
         for i in range(1000):
             assert r.execute_command("CSET", os.urandom(8), "x") == b"OK"
-        records, others, by_server = evicted(r)
-        assert records + r.execute_command("CDBSIZE") == 1001
-        assert r.execute_command("CDBSIZE") > 200 and by_server == 0
+        before = evicted(r)
+        left = r.execute_command("CDBSIZE")
+        after = evicted(r)  # what INFO replies takes memory as well, and may cost some records
+        assert before[0] <= 1001 - left <= after[0]
+        assert left > 200 and after[2] == 0
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random", "volatile-ttl"])
