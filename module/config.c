@@ -5,6 +5,7 @@
 #include "ckv.h"
 #include "core/map/defaults.h"
 #include "keyspace/prefixes.h"
+#include "server/renamed.h"
 
 #include <limits.h>
 #include <string.h>
@@ -60,6 +61,12 @@ static int set_prefixes(const char *name, RedisModuleString *value, void *unused
     (void)name, (void)unused;
     size_t len;
     const char *text = RedisModule_StringPtrLen(value, &len), *why;
+    const char *renamed = len > 0 ? renamed_needed() : NULL;
+    if (renamed) {
+        *error = RedisModule_CreateStringPrintf(
+            NULL, "rename-command must leave '%s' its name, which the module calls", renamed);
+        return REDISMODULE_ERR;
+    }
     if (!prefixes_set(text, len, &why)) {
         *error = RedisModule_CreateString(NULL, why, strlen(why));
         return REDISMODULE_ERR;

@@ -20,8 +20,26 @@ static RedisModuleCallReply *own_name(RedisModuleCallReply *reply, size_t i) {
 void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
                    bool *renamed) {
     RedisModuleCallReply *reply = RedisModule_Call(ctx, "COMMAND", "cv", "INFO", commands, count);
-    for (size_t i = 0; i < count; i++) renamed[i] = reply && !own_name(reply, i);
+    for (size_t i = 0; i < count; i++) renamed[i] = !own_name(reply, i);
     if (reply) RedisModule_FreeCallReply(reply);
+}
+
+const char *renamed_needed(void) {
+    static const char *const needed[] = {"command",   "client",   "set",    "mset",
+                                         "append",    "setrange", "incrby", "persist",
+                                         "pexpireat", "del",      "unlink"};
+    enum { COUNT = sizeof needed / sizeof *needed };
+    RedisModuleString *names[COUNT];
+    bool renamed[COUNT];
+    const char *first = NULL;
+    for (size_t i = 0; i < COUNT; i++)
+        names[i] = RedisModule_CreateString(NULL, needed[i], strlen(needed[i]));
+    renamed_which(ckv.ctx, names, COUNT, renamed);
+    for (size_t i = 0; i < COUNT; i++) {
+        if (renamed[i] && !first) first = needed[i];
+        RedisModule_FreeString(NULL, names[i]);
+    }
+    return first;
 }
 
 static char *find(RedisModuleDict *d, const char *key) {

@@ -14,6 +14,10 @@
 void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
                    bool *renamed);
 
+/* A command that the module itself calls, or tells replicas and an AOF, and that does not go by its
+ * own name; NULL: all do. Asks the server. */
+const char *renamed_needed(void);
+
 /* The own name of the command that goes by `name`, in any case; NULL: there is none. Asks the
  * server once for each name of a command. Owned here. */
 const char *renamed_own_name(const char *name, size_t len);

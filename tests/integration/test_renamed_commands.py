@@ -3,8 +3,9 @@
 import pytest
 
 from helpers import reply
+from server import ServerFailed
 
-RENAMED = {"KEYS": "k33p", "DEL": "b840fc02d524045429941cc15f59e41cb7be6c52", "GET": "fetch", "SETBIT": "flip", "DBSIZE": "SIZE", "MEMORY": "remember"}
+RENAMED = {"KEYS": "k33p", "EXISTS": "b840fc02d524045429941cc15f59e41cb7be6c52", "GET": "fetch", "SETBIT": "flip", "DBSIZE": "SIZE", "MEMORY": "remember"}
 
 
 @pytest.fixture(params=["one-user", "users"])
@@ -27,7 +28,8 @@ def test_a_renamed_command_does_what_it_did(client):
     assert reply(client, "flip", "k:1", 7, 1) == 0
     assert reply(client, "Fetch", "k:1") == b"w"
     assert reply(client, "remember", "usage", "k:1") > 0
-    assert reply(client, RENAMED["DEL"], "k:1", "other", "k:2") == 2
+    assert reply(client, RENAMED["EXISTS"], "k:1", "other", "k:2") == 2
+    assert reply(client, "DEL", "k:1", "other", "k:2") == 2
     assert reply(client, "size") == 0
     assert [reply(client, *c) for c in (("MULTI",), ("SET", "k:1", "v"), ("fetch", "k:1"), ("EXEC",))][-1] == [b"OK", b"v"]
     assert reply(client, "EVAL", "return {redis.call('set','k:9','x'), redis.call('fetch','k:9')}", 0)[1] == b"x"
@@ -35,6 +37,21 @@ def test_a_renamed_command_does_what_it_did(client):
 
 def test_its_own_name_is_unknown(client):
     reply(client, "SET", "k:1", "v")
-    for command in (("KEYS", "*"), ("DEL", "k:1"), ("GET", "k:1"), ("SETBIT", "k:1", 7, 1), ("DBSIZE",), ("nonsense",), ("k\0",), ("x" * 100,)):
+    for command in (("KEYS", "*"), ("EXISTS", "k:1"), ("GET", "k:1"), ("SETBIT", "k:1", 7, 1), ("DBSIZE",), ("nonsense",), ("k\0",), ("x" * 100,)):
         assert "unknown command" in str(reply(client, *command))
     assert reply(client, "fetch", "k:1") == b"v"
+
+
+@pytest.mark.parametrize("name", ["COMMAND", "CLIENT", "SET", "DEL"])
+@pytest.mark.parametrize("to", ["", "other"])
+def test_prefixes_need_some_commands_under_their_names(own_server, name, to):
+    server = own_server({"rename-command": f'{name} "{to}"'})
+    with server.client() as r:
+        refused = reply(r, "CONFIG", "SET", "ckv.prefixes", "k:")
+        assert f"rename-command must leave '{name.lower()}' its name" in str(refused)
+        assert reply(r, "CONFIG", "GET", "ckv.prefixes") == [b"ckv.prefixes", b""]
+        assert reply(r, "CONFIG", "SET", "ckv.prefixes", "") == b"OK"
+    server.stop()
+    server.config["ckv.prefixes"] = "k:"
+    with pytest.raises(ServerFailed, match=f"must leave '{name.lower()}' its name"):
+        server.start()
