@@ -24,7 +24,7 @@ static int reply_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
     if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
-    record_note_read(&r);
+    record_note_look(&r);
     return RedisModule_ReplyWithLongLong(ctx, r.found ? told_expiry(&r, unit) : REPLY_NO_RECORD);
 }
 

@@ -56,7 +56,7 @@ int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return RedisModule_ReplyWithLongLong(ctx, holds);
 }
 
-int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+static int count_there(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool uses) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = clock_now_ms();
@@ -68,10 +68,21 @@ int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         lookup_answer answer = lookup_begun_of_many(&r, sent_native);
         if (answer == LOOKUP_NATIVE) found += native_count_of(ctx, argv[i]);
         if (answer != LOOKUP_DONE) continue;
-        record_note_read(&r);
+        if (uses)
+            record_note_read(&r);
+        else
+            record_note_look(&r);
         found += r.found;
     }
     return RedisModule_ReplyWithLongLong(ctx, found);
+}
+
+int cmd_cexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return count_there(ctx, argv, argc, false);
+}
+
+int cmd_ctouch(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    return count_there(ctx, argv, argc, true);
 }
 
 int cmd_cdbsize(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

@@ -108,7 +108,7 @@ static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t a
     bool done = expiry == MANY_KEEP ? record_put_keeping_expiry(r, value, len)
                                     : record_put(r, value, len, at_ms);
     if (!done) return false;
-    record_notify_set(r, expiry == MANY_AT);
+    record_notify_set_of_many(r, expiry == MANY_AT);
     return true;
 }
 

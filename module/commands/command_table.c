@@ -88,8 +88,8 @@ const command_entry command_table[] = {
     {"cexists", cmd_cexists, "readonly fast", "keyspace", KEYS_ALL, LOOKS, "key [key ...]",
      "Counts how many of the records exist.", PER_KEY,
      "request_policy:multi_shard response_policy:agg_sum"},
-    {"ctouch", cmd_cexists, "readonly fast", "keyspace", KEYS_ALL, LOOKS, "key [key ...]",
-     "Counts how many of the records exist; the same as CEXISTS.", PER_KEY,
+    {"ctouch", cmd_ctouch, "readonly fast", "keyspace", KEYS_ALL, LOOKS, "key [key ...]",
+     "Counts how many of the records exist, as used just now.", PER_KEY,
      "request_policy:multi_shard response_policy:agg_sum"},
 
     /* ---- expiry ---- */

@@ -17,7 +17,7 @@ command cmd_cgetdel, cmd_cgetex, cmd_cgetset, cmd_csetnx, cmd_csetex, cmd_cpsete
 command cmd_cappend, cmd_cgetrange, cmd_csetrange;
 command cmd_cincr, cmd_cdecr, cmd_cincrby, cmd_cdecrby, cmd_cincrbyfloat;
 /* cmd_key.c */
-command cmd_cdel, cmd_cdelex, cmd_cexists, cmd_cdbsize;
+command cmd_cdel, cmd_cdelex, cmd_cexists, cmd_ctouch, cmd_cdbsize;
 /* cmd_scan.c */
 command cmd_cscan, cmd_ckeys, cmd_crandomkey;
 /* cmd_expire.c */

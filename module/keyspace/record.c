@@ -64,15 +64,20 @@ int record_reply_copy(record *r, RedisModuleString *old) {
     return record_forget_copy(r, old);
 }
 
-void record_note_read(record *r) {
+void record_note_look(const record *r) {
     if (r->found) {
         ckv.stats.hits++;
-        if (maxmemory_counts_uses()) map_note_use(r->in->m, &r->pos);
-        if (!child_at_work()) map_touch(r->in->m, &r->pos); /* or each would copy a page */
         return;
     }
     ckv.stats.misses++;
     record_notify(r, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
+}
+
+void record_note_read(record *r) {
+    record_note_look(r);
+    if (!r->found) return;
+    if (maxmemory_counts_uses()) map_note_use(r->in->m, &r->pos);
+    if (!child_at_work()) map_touch(r->in->m, &r->pos); /* or each would copy a page */
 }
 
 /* ---- changing -------------------------------------------------------------------------------- */
@@ -223,13 +228,26 @@ void record_notify(const record *r, int type, const char *event) {
 
 /* Redis 8.2 tells of what SET has written over. */
 #define NOTIFY_OVERWRITTEN (1 << 15)
-#define REDIS_8_2          0x00080200
 
-void record_notify_set(const record *r, bool expires) {
+static void notify_overwritten(const record *r) {
     if (r->found && version_is_redis(REDIS_8_2))
         record_notify(r, NOTIFY_OVERWRITTEN, "overwritten");
+}
+
+void record_notify_set(const record *r, bool expires) {
+    notify_overwritten(r);
     record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
     if (expires) record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+}
+
+void record_notify_set_of_many(const record *r, bool expires) {
+    if (!expires || !version_is_redis(REDIS_8_4)) {
+        record_notify_set(r, expires);
+        return;
+    }
+    notify_overwritten(r);
+    record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
 }
 
 bool record_notifying(void) {

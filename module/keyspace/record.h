@@ -44,6 +44,8 @@ int record_reply_copy(record *r, RedisModuleString *old);
 
 /* Counts a read, for INFO and for eviction, and tells of a miss. */
 void record_note_read(record *r);
+/* The same of a command that looks at a key and does not use it: not for eviction. */
+void record_note_look(const record *r);
 
 /* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. False: out of memory or over a
  * limit, nothing changed, and the error is replied. */
@@ -75,6 +77,8 @@ void record_gather_expired(removals *into);
 void record_notify(const record *r, int type, const char *event);
 /* The events of SET, after the record has been put; `expires`: it was given an expiry. */
 void record_notify_set(const record *r, bool expires);
+/* Those of MSETEX, which come in another order in Redis. */
+void record_notify_set_of_many(const record *r, bool expires);
 /* Whether an event that a listener is told of is about a record. */
 bool record_notifying(void);
 

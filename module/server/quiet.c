@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-#define REDIS_8_2 0x00080200
-
 /* The letters of the classes in notify-keyspace-events, from the lowest bit; a space for what can't
  * be set. */
 static const char letters[] = "KEg$lshzxetm dnoc";

@@ -4,7 +4,10 @@
 
 #include <stdbool.h>
 
-/* Whether it is Redis, of at least this version (0x00080200: 8.2). Valkey, which is counted anew
+#define REDIS_8_2 0x00080200
+#define REDIS_8_4 0x00080400
+
+/* Whether it is Redis, of at least this version (REDIS_8_2). Valkey, which is counted anew
  * from Redis 7.2 on, is not. */
 bool version_is_redis(int version);
 

@@ -172,9 +172,9 @@ static bool knows_time(filtered *f, int argc) {
 }
 
 /* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
-static bool is_about_key(filtered *f, int argc) {
+static bool is_about_key(filtered *f, const catalogue_entry *e, int argc) {
     static const char *const words[] = {"encoding", "freq", "idletime", "refcount"};
-    if (argc > 2 && arg_is(arg(f, 1), "usage")) return true;
+    if (!strcmp(e->name, "memory")) return argc > 2 && arg_is(arg(f, 1), "usage");
     for (size_t w = 0; argc == 3 && w < sizeof words / sizeof *words; w++)
         if (arg_is(arg(f, 1), words[w])) return true;
     return false;
@@ -189,7 +189,7 @@ static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first,
         return argc > 1;
     case SERVED_SECOND:
         *first = *last = 2;
-        return is_about_key(f, argc);
+        return is_about_key(f, e, argc);
     case SERVED_ANY:
         *last = argc - 1;
         return true;

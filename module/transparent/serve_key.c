@@ -20,6 +20,7 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
+    record_note_look(&r);
     return RedisModule_ReplyWithSimpleString(ctx, r.found ? "string" : "none");
 }
 
@@ -37,7 +38,7 @@ int serve_first(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return lend(ctx, argv, argc, argv[1]);
 }
 
-/* Redis stores such a value as a number; moved out, it is text. */
+/* Redis stores such a value as a number; moved out, it is text. Counts the read if it is one. */
 static bool is_stored_as_number(RedisModuleCtx *ctx, RedisModuleString *name) {
     record r;
     size_t len;
@@ -49,6 +50,7 @@ static bool is_stored_as_number(RedisModuleCtx *ctx, RedisModuleString *name) {
     RedisModuleString *value = RedisModule_CreateString(ctx, (const char *)bytes, len);
     bool is = RedisModule_StringToLongLong(value, &n) == REDISMODULE_OK;
     RedisModule_FreeString(ctx, value);
+    if (is) record_note_look(&r);
     return is;
 }
 
