@@ -6,6 +6,8 @@
 #include "keyspace/native_calls.h"
 #include "keyspace/replicate.h"
 #include "server/reply.h"
+#include "server/renamed.h"
+#include "server/version.h"
 #include "server/clock.h"
 
 #include <limits.h>
@@ -90,14 +92,25 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
 
 typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 
+/* With an expiry: by MSETEX where there is one, as its events are not those of SET. */
+static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, RedisModuleString *key,
+                                         RedisModuleString *value, int64_t at_ms) {
+    if (!version_is_redis(REDIS_8_4)) {
+        native_note_call("set");
+        return RedisModule_Call(ctx, "SET", "sscl", key, value, "PXAT", at_ms);
+    }
+    native_note_call("msetex");
+    return RedisModule_Call(ctx, renamed_to("msetex"), "lsscl", 1ll, key, value, "PXAT", at_ms);
+}
+
 /* Writes over a value of the server's own. Replicas are told of all keys together. */
 static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                        many_expiry expiry, int64_t at_ms) {
-    native_note_call("set");
-    RedisModuleCallReply *reply =
-        expiry == MANY_AT     ? RedisModule_Call(ctx, "SET", "sscl", key, value, "PXAT", at_ms)
-        : expiry == MANY_KEEP ? RedisModule_Call(ctx, "SET", "ssc", key, value, "KEEPTTL")
-                              : RedisModule_Call(ctx, "SET", "ss", key, value);
+    if (expiry != MANY_AT) native_note_call("set");
+    RedisModuleCallReply *reply = expiry == MANY_AT ? call_set_at(ctx, key, value, at_ms)
+                                  : expiry == MANY_KEEP
+                                      ? RedisModule_Call(ctx, "SET", "ssc", key, value, "KEEPTTL")
+                                      : RedisModule_Call(ctx, "SET", "ss", key, value);
     if (reply) RedisModule_FreeCallReply(reply);
     native_take_in(ctx, key);
 }
