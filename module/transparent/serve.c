@@ -17,6 +17,7 @@
 #include "server/reply.h"
 #include "server/settings.h"
 #include "transparent/catalogue.h"
+#include "transparent/leave.h"
 #include "transparent/permission.h"
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
@@ -42,70 +43,9 @@ static bool matches(filtered *f, int i) {
 
 /* ---- commands that only the server can run --------------------------------------------------- */
 
-/* Keys that moved out while a pause of all writes kept the AOF as it is. It is told when that is
- * over, before anything else. NULL: none. */
-static RedisModuleDict *untold;
-
-/* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
- * nowhere. */
-static void call_move_out(RedisModuleString *key) {
-    bool trusted = acl_trust(true);
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
-        if (reply) RedisModule_FreeCallReply(reply);
-    }
-    acl_trust(trusted);
-}
-
-static void tell_untold(void) {
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(untold, "^", NULL, 0);
-    RedisModuleString *key;
-    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
-        call_move_out(key);
-        RedisModule_FreeString(NULL, key);
-    }
-    RedisModule_DictIteratorStop(it);
-    RedisModule_FreeDict(NULL, untold);
-    untold = NULL;
-}
-
-static void move_out_in_pause(RedisModuleString *key) {
-    if (!untold) untold = RedisModule_CreateDict(NULL);
-    RedisModule_DictSet(untold, key, NULL);
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        move_out(ckv.ctx, key, MOVE_ANY);
-    }
-}
-
-static bool move_out_everywhere(RedisModuleString *key, move_kind kind) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    if (!move_any_record(text, len, kind)) return false;
-    if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
-        move_out_in_pause(key);
-    else
-        call_move_out(key);
-    return true;
-}
-
 /* Of the command that the filter looks at: whether it will run later, as it is queued or a pause of
  * all writes holds it back, and is not seen again by then. */
-static bool runs_later, leaves_strings;
-
-/* The server may put the text of a key elsewhere while it moves. */
-static void leave_key(RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    prefix_state state = prefixes_match(text, len);
-    if (state == PREFIX_NONE) return;
-    if (runs_later) queued_note(text, len);
-    bool left = move_out_everywhere(key, MOVE_ALL) || leaves_strings;
-    if (state != PREFIX_SERVING || (!left && !RedisModule_AvoidReplicaTraffic())) return;
-    text = RedisModule_StringPtrLen(key, &len);
-    aside_note(text, len);
-}
+static bool runs_later;
 
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
  * other changes it is told. */
@@ -115,7 +55,7 @@ static void leave_watched(filtered *f, int argc) {
         const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
-        move_out_everywhere(arg(f, i), MOVE_EXPIRING);
+        leave_if(arg(f, i), MOVE_EXPIRING);
     }
 }
 
@@ -124,10 +64,16 @@ static void leave_range(filtered *f, int argc, int first, int last, int step) {
     for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(arg(f, i));
 }
 
-static void leave_asked(filtered *f, int argc) {
+/* Its arguments; the caller frees them. */
+static RedisModuleString **all_args(filtered *f, int argc) {
     RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
-    int count = 0;
     for (int i = 0; i < argc; i++) argv[i] = arg(f, i);
+    return argv;
+}
+
+static void leave_asked(filtered *f, int argc) {
+    RedisModuleString **argv = all_args(f, argc);
+    int count = 0;
     int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
     for (int i = 0; at && i < count; i++) leave_key(argv[at[i]]);
     RedisModule_Free(at);
@@ -241,7 +187,7 @@ static bool is_here(const char *key, size_t len) {
  * as only the server can tell them apart. */
 static void leave_expired(filtered *f, int first, int last, int step) {
     for (int i = first; i <= last && settings_import_mode(); i += step)
-        move_out_everywhere(arg(f, i), MOVE_EXPIRED);
+        leave_if(arg(f, i), MOVE_EXPIRED);
 }
 
 static bool may_have_record(const char *key, size_t len) {
@@ -276,6 +222,19 @@ static void look_at_acl_again(void) {
     acl_changing = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
 }
 
+/* Puts our command in the place of the server's. False: that is left. */
+static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
+    look_at_acl_again();
+    permission_way way = permission_way_of(f, e->served);
+    if (way == PERMISSION_ASKING)
+        rename_command(f, served_asking(e->served));
+    else if (way == PERMISSION_BY_RULES || (way == PERMISSION_NATIVE && whoever))
+        rename_command(f, served_by_rules(e->served));
+    else
+        return way == PERMISSION_DENIED;
+    return true;
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
@@ -289,15 +248,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     if (!keyless) leave_expired(f, first, last, step);
     if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
         return;
-    look_at_acl_again();
-    permission_way way = permission_way_of(f, e->served);
-    if (way == PERMISSION_DENIED) return;
-    if (way == PERMISSION_ASKING)
-        rename_command(f, served_asking(e->served));
-    else if (way == PERMISSION_BY_RULES || lists)
-        rename_command(f, served_by_rules(e->served));
-    else if (!keyless)
-        leave_range(f, argc, first, last, step);
+    if (!serve_by(f, e, lists) && !keyless) leave_range(f, argc, first, last, step);
 }
 
 /* ---- the filter ------------------------------------------------------------------------------ */
@@ -409,6 +360,15 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
         active_expiry_enable(!arg_is(arg(f, 2), "0"));
 }
 
+/* What it sorts may be another list by the time it runs: then ours looks again. */
+static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
+    leave_asked(f, argc);
+    RedisModuleString **argv = all_args(f, argc);
+    bool reads_others = sort_keys_leave(argv, argc, leave_key);
+    RedisModule_Free(argv);
+    if (reads_others && runs_later) serve_by(f, e, false);
+}
+
 static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
@@ -424,14 +384,14 @@ static bool changes_rules(filtered *f, int argc) {
 static void filter(filtered *f) {
     size_t len;
     bool paused = RedisModule_AvoidReplicaTraffic();
-    if (untold && !paused) tell_untold();
+    if (!paused) leave_tell_untold();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
     int argc = RedisModule_CommandFilterArgsCount(f);
     if (paused) on_pause();
     runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
-    leaves_strings = e->leaves_strings;
+    leave_begin(runs_later, e->leaves_strings);
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
         serve_command(f, e, argc);
@@ -443,8 +403,7 @@ static void filter(filtered *f) {
         leave_asked(f, argc);
         break;
     case COMMAND_SORT:
-        leave_asked(f, argc);
-        sort_keys_leave(f, argc, leave_key);
+        on_sort(f, e, argc);
         break;
     case COMMAND_WATCH:
         leave_watched(f, argc);

@@ -11,6 +11,7 @@
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
+#include "transparent/serve_sort.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,6 +69,8 @@ static const served_command table[] = {
     {"dump", SERVED_FIRST, false, serve_first, "readonly", "keyspace"},
     {"object", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
     {"memory", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
+    {"sort", SERVED_FIRST, false, serve_sort, "write deny-oom", "set sortedset list dangerous"},
+    {"sort_ro", SERVED_FIRST, false, serve_sort, "readonly", "set sortedset list dangerous"},
     {"scan", SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace"},
     {"keys", SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous"},
     {"clusterscan", SERVED_CURSOR, false, serve_cluster_scan, "readonly", "keyspace"},

@@ -62,20 +62,17 @@ static void leave_all(const pattern *p, RedisModuleCallReply *elements,
     }
 }
 
-static RedisModuleString *arg(RedisModuleCommandFilterCtx *f, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
-}
-
 /* Words behind an option that are its own. */
 static int own_words(RedisModuleString *option) {
     if (arg_is(option, "limit")) return 2;
     return arg_is(option, "by") || arg_is(option, "get") || arg_is(option, "store");
 }
 
-static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
+/* False: the pattern makes no keys. */
+static bool leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
                       const range *part, void (*leave)(RedisModuleString *)) {
     pattern p;
-    if (!read_pattern(pattern_text, &p)) return;
+    if (!read_pattern(pattern_text, &p)) return false;
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         RedisModuleCallReply *elements = elements_of(key, part);
@@ -83,22 +80,23 @@ static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_t
         leave_all(&p, elements, leave);
         RedisModule_FreeCallReply(elements);
     }
+    return true;
 }
 
 /* BY without a star and a LIMIT take a part of a list, from its front but for DESC. */
-static range part_of(RedisModuleCommandFilterCtx *f, int argc) {
+static range part_of(RedisModuleString **argv, int argc) {
     long long from = -1, count = -1;
     bool in_order = false;
-    for (int i = 2; i < argc; i += 1 + own_words(arg(f, i))) {
+    for (int i = 2; i < argc; i += 1 + own_words(argv[i])) {
         size_t len;
-        if (arg_is(arg(f, i), "desc")) return (range){0};
-        if (arg_is(arg(f, i), "by") && i + 1 < argc) {
-            const char *text = RedisModule_StringPtrLen(arg(f, i + 1), &len);
+        if (arg_is(argv[i], "desc")) return (range){0};
+        if (arg_is(argv[i], "by") && i + 1 < argc) {
+            const char *text = RedisModule_StringPtrLen(argv[i + 1], &len);
             in_order = !memchr(text, '*', len);
         }
-        if (!arg_is(arg(f, i), "limit") || i + 2 >= argc) continue;
-        if (RedisModule_StringToLongLong(arg(f, i + 1), &from) != REDISMODULE_OK ||
-            RedisModule_StringToLongLong(arg(f, i + 2), &count) != REDISMODULE_OK)
+        if (!arg_is(argv[i], "limit") || i + 2 >= argc) continue;
+        if (RedisModule_StringToLongLong(argv[i + 1], &from) != REDISMODULE_OK ||
+            RedisModule_StringToLongLong(argv[i + 2], &count) != REDISMODULE_OK)
             return (range){0};
     }
     if (!in_order || from < 0 || count <= 0 || count > LLONG_MAX - from) return (range){0};
@@ -106,12 +104,14 @@ static range part_of(RedisModuleCommandFilterCtx *f, int argc) {
                    RedisModule_CreateStringFromLongLong(NULL, from + count - 1)};
 }
 
-void sort_keys_leave(RedisModuleCommandFilterCtx *f, int argc, void (*leave)(RedisModuleString *)) {
-    range part = part_of(f, argc);
-    for (int i = 2; i + 1 < argc; i += 1 + own_words(arg(f, i)))
-        if (arg_is(arg(f, i), "by") || arg_is(arg(f, i), "get"))
-            leave_for(arg(f, 1), arg(f, i + 1), &part, leave);
-    if (!part.first) return;
+bool sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *)) {
+    range part = part_of(argv, argc);
+    bool any = false;
+    for (int i = 2; i + 1 < argc; i += 1 + own_words(argv[i]))
+        if (arg_is(argv[i], "by") || arg_is(argv[i], "get"))
+            any |= leave_for(argv[1], argv[i + 1], &part, leave);
+    if (!part.first) return any;
     RedisModule_FreeString(NULL, part.first);
     RedisModule_FreeString(NULL, part.last);
+    return any;
 }

@@ -7,8 +7,8 @@
 
 #include "ckv.h"
 
-/* Calls `leave` for each such key, in every database that has what is sorted. */
-void sort_keys_leave(RedisModuleCommandFilterCtx *command, int argc,
-                     void (*leave)(RedisModuleString *key));
+/* Calls `leave` for each such key, in every database that has what is sorted. False: the command
+ * makes none, whatever it sorts. */
+bool sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *key));
 
 #endif

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import reply
+from helpers import comparable, reply
 
 
 @pytest.fixture
@@ -146,3 +146,41 @@ def test_an_exec_that_a_pause_holds_back_finds_what_is_written_before_it(three):
         client.connection.send_command(*command)
         time.sleep(0.02)
     assert [client.connection.read_response() for client in (b, a)] == [b"OK", [0, b"w"]]
+
+
+SORTS = [
+    [("RPUSH", "list", "b"), ("SET", "text:b", "of b"), ("SORT", "list", "BY", "nosort", "GET", "text:*")],
+    [("SET", "text:b", "of b"), ("SET", "weight:b", 1), ("RPUSH", "list", "b"), ("SORT", "list", "BY", "weight:*", "GET", "text:*", "GET", "#")],
+    [("DEL", "list"), ("SADD", "list", "b"), ("SET", "text:b", "of b"), ("SORT", "list", "ALPHA", "GET", "text:*", "STORE", "sorted"),
+     ("LRANGE", "sorted", 0, -1), ("GET", "text:b")],
+    [("RPUSH", "list", "b"), ("SET", "text:b", "of b"), ("SORT_RO", "list", "ALPHA", "DESC", "GET", "text:*")],
+    [("RPUSH", "list", "b"), ("SORT", "list", "ALPHA", "GET", "text:*", "LIMIT"), ("SORT", "text:a", "GET", "text:*")],
+]
+USERS = {
+    "default": (),
+    "all": ("+@all", "allkeys"),
+    "some commands": ("+sort", "+sort_ro", "+rpush", "+sadd", "+set", "+get", "+del", "+lrange", "+multi", "+exec", "allkeys"),
+    "some keys": ("+@all", "~list", "~sorted", "~text:*", "~weight:*"),
+    "not sort": ("+@all", "-sort", "-sort_ro", "allkeys"),
+}
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("commands", SORTS, ids=lambda commands: " ".join(c[0] for c in commands))
+def test_sort_finds_what_the_transaction_has_pushed(own_server, commands, user):
+    """Beside a plain server: what it replies, and what is left."""
+    seen = []
+    for server in (own_server({"ckv.prefixes": "*"}), own_server(module=False)):
+        with server.client() as r:
+            if user == "not sort" and r.info("server")["redis_version"] < "7.2":
+                pytest.skip("a filter is not told who sends a command: he is refused by EXEC")
+            if USERS[user]:
+                r.execute_command("ACL", "SETUSER", "someone", "on", "nopass", *USERS[user])
+            r.rpush("list", "a")
+            r.mset({"weight:a": 2, "text:a": "of a"})
+            with server.client() as c:
+                if USERS[user]:
+                    c.execute_command("AUTH", "someone", "any")
+                replies = [comparable(reply(c, *command), "") for command in [("MULTI",), *commands, ("EXEC",)]]
+            seen.append((replies, r.mget("text:a", "text:b", "weight:a"), r.lrange("sorted", 0, -1)))
+    assert seen[0] == seen[1]

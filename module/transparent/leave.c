@@ -1,0 +1,79 @@
+/* leave.c: see leave.h. */
+#include "transparent/leave.h"
+
+#include "keyspace/aof_form.h"
+#include "keyspace/aside.h"
+#include "keyspace/maps.h"
+#include "keyspace/prefixes.h"
+#include "keyspace/queued.h"
+#include "server/acl.h"
+#include "transparent/serve_key.h"
+
+/* Keys that moved out while a pause of all writes kept the AOF as it is. It is told when that is
+ * over, before anything else. NULL: none. */
+static RedisModuleDict *untold;
+
+/* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
+ * nowhere. */
+static void call_move_out(RedisModuleString *key) {
+    bool trusted = acl_trust(true);
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
+        if (reply) RedisModule_FreeCallReply(reply);
+    }
+    acl_trust(trusted);
+}
+
+void leave_tell_untold(void) {
+    if (!untold) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(untold, "^", NULL, 0);
+    RedisModuleString *key;
+    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
+        call_move_out(key);
+        RedisModule_FreeString(NULL, key);
+    }
+    RedisModule_DictIteratorStop(it);
+    RedisModule_FreeDict(NULL, untold);
+    untold = NULL;
+}
+
+static void move_out_in_pause(RedisModuleString *key) {
+    if (!untold) untold = RedisModule_CreateDict(NULL);
+    RedisModule_DictSet(untold, key, NULL);
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        move_out(ckv.ctx, key, MOVE_ANY);
+    }
+}
+
+bool leave_if(RedisModuleString *key, move_kind kind) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (!move_any_record(text, len, kind)) return false;
+    if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
+        move_out_in_pause(key);
+    else
+        call_move_out(key);
+    return true;
+}
+
+static bool runs_later, leaves_strings;
+
+void leave_begin(bool later, bool strings) {
+    runs_later = later;
+    leaves_strings = strings;
+}
+
+/* The server may put the text of a key elsewhere while it moves. */
+void leave_key(RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    prefix_state state = prefixes_match(text, len);
+    if (state == PREFIX_NONE) return;
+    if (runs_later) queued_note(text, len);
+    bool left = leave_if(key, MOVE_ALL) || leaves_strings;
+    if (state != PREFIX_SERVING || (!left && !RedisModule_AvoidReplicaTraffic())) return;
+    text = RedisModule_StringPtrLen(key, &len);
+    aside_note(text, len);
+}
