@@ -1,5 +1,7 @@
 """Every command on a key of every kind, beside a plain server: what it replies, counts and announces."""
 
+import time
+
 import pytest
 
 from helpers import EAGER, comparable, reply
@@ -10,7 +12,10 @@ KINDS = {
     "number": [("SET", "k", "123")],
     "list": [("RPUSH", "k", "a")],
     "expiring": [("SET", "k", "7", "EX", "1000")],
+    "expired": [("SET", "k", "7", "PX", "5")],
+    "expired list": [("RPUSH", "k", "a"), ("PEXPIRE", "k", "5")],
 }
+EXPIRED_S = 0.015  # when what expires after 5 ms has expired, late as a record may be
 
 COMMANDS = [
     line.split()
@@ -73,11 +78,13 @@ def observe(r, listener, kind, command):
     r.flushall()
     for step in [("SET", "seen", "1"), *KINDS[kind]]:
         r.execute_command(*step)
+    if kind.startswith("expired"):
+        time.sleep(EXPIRED_S)
     listener.take()
     before = r.info("stats")
     replied = comparable(reply(r, *command), command[0])
     after = r.info("stats")
-    counted = [after[name] - before[name] for name in ("keyspace_hits", "keyspace_misses")]
+    counted = [after[name] - before[name] for name in ("keyspace_hits", "keyspace_misses", "expired_keys")]
     return replied, counted, listener.take()
 
 
@@ -86,5 +93,7 @@ def test_as_a_plain_server(own_server, kind):
     ours, plain = own_server({"ckv.prefixes": "*", **EAGER}), own_server(EAGER, module=False)
     with ours.client() as a, plain.client() as b:
         heard, expected = Listener(a), Listener(b)
+        for r in (a, b):
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
         for command in known(b, COMMANDS + NEWER):
             assert observe(a, heard, kind, command) == observe(b, expected, kind, command), (kind, command)
