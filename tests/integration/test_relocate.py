@@ -22,7 +22,7 @@ def fill(r):
 def check(r, stored, expiries):
     assert_stored_one_by_one(r, stored)
     assert r.execute_command("CDBSIZE") == len(stored)
-    assert sum(1 for _ in scan(r)) == len(stored)
+    assert set(scan(r)) == set(stored)  # one may come twice where buckets are split meanwhile
     for key, at_ms in expiries.items():
         assert abs(r.execute_command("CPEXPIRETIME", key) - at_ms) <= 3600_000 / 1024 + 2
 
