@@ -67,6 +67,7 @@ static int gather(figure *f) {
     FRACTION("compression_ratio", ratio(raw, stored));
     COUNT("dictionaries", codecs_count(all));
     COUNT("dictionary_bytes", codec_bytes);
+    COUNT("value_kinds", codec_kinds(codecs_current(all)));
     COUNT("dictionary_age_seconds",
           codecs_current_id(all) ? (clock_now_ms() - codecs_current(all)->made_ms) / 1000 : 0);
     COUNT("trainings", ckv.stats.trainings);

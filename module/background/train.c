@@ -184,8 +184,9 @@ static bool install(codec *c) {
     }
     codecs_use(&ckv.shared.codecs, (uint8_t)id);
     ckv.stats.trainings++;
-    ckv_log("notice", "trained on %.1f MB of data: dictionaries of %zu KB in use",
-            (double)c->data_bytes / 1e6, c->bytes / 1024);
+    ckv_log("notice",
+            "trained on %.1f MB of data: dictionaries of %zu KB in use, kinds of values: %u",
+            (double)c->data_bytes / 1e6, c->bytes / 1024, codec_kinds(c));
     finish(NULL);
     return true;
 }

@@ -38,10 +38,14 @@ static uint32_t file_layout; /* see places.h */
 /* The oldest format that can say what is to be saved. */
 static uint64_t format_needed(void) {
     const codecs *all = &ckv.shared.codecs;
-    for (uint32_t i = 1; i < CODECS_MAX; i++)
-        if (codecs_in_use(all, (uint8_t)i) && codec_has_copies(codecs_get(all, (uint8_t)i)))
-            return RDB_FORMAT_COPIES;
-    return prefixes_any() ? RDB_FORMAT_PREFIXES : RDB_FORMAT_FIRST;
+    uint64_t format = prefixes_any() ? RDB_FORMAT_PREFIXES : RDB_FORMAT_FIRST;
+    for (uint32_t i = 1; i < CODECS_MAX; i++) {
+        if (!codecs_in_use(all, (uint8_t)i)) continue;
+        const codec *c = codecs_get(all, (uint8_t)i);
+        if (codec_has_kinds(c)) return RDB_FORMAT_KINDS;
+        if (codec_has_copies(c)) format = RDB_FORMAT_COPIES;
+    }
+    return format;
 }
 
 static void save_codecs(RedisModuleIO *io) {

@@ -26,7 +26,8 @@
 #define RDB_FORMAT_FIRST    1
 #define RDB_FORMAT_PREFIXES 2 /* strings under prefixes are among the records */
 #define RDB_FORMAT_COPIES   3 /* phrases may be copies, see phrase_copy.h */
-#define RDB_FORMAT          RDB_FORMAT_COPIES
+#define RDB_FORMAT_KINDS    4 /* values are of several kinds, see codec_file.h */
+#define RDB_FORMAT          RDB_FORMAT_KINDS
 #define RDB_TYPE_NAME       "ckv-map-1" /* nine characters, for ever */
 #define RDB_TYPE_VERSION    1
 

@@ -7,8 +7,8 @@
 
 void codec_free(const mem *m, codec *c) {
     if (c->keys) phrase_free(c->keys);
-    if (c->values) phrase_free(c->values);
-    if (c->long_values) phrase_free(c->long_values);
+    for (int i = 0; i < KINDS_MAX && c->values[i]; i++) phrase_free(c->values[i]);
+    if (c->kinds) m->free(c->kinds);
     codec_forget_zstd_dict(m, c);
     m->free(c);
 }
@@ -48,8 +48,25 @@ void codec_forget_zstd_dict(const mem *m, codec *c) {
 }
 
 bool codec_has_copies(const codec *c) {
-    return (c->values && phrase_has_copies(c->values)) ||
-           (c->long_values && phrase_has_copies(c->long_values));
+    for (int i = 0; i < KINDS_MAX && c->values[i]; i++)
+        if (phrase_has_copies(c->values[i])) return true;
+    return false;
+}
+
+bool codec_has_kinds(const codec *c) {
+    return c->kinds != NULL;
+}
+
+uint32_t codec_kinds(const codec *c) {
+    uint32_t kinds = 0;
+    while (kinds < KINDS_MAX && c->values[kinds]) kinds++;
+    return kinds;
+}
+
+void codec_use_kinds(codec *c) {
+    uint32_t kinds = codec_kinds(c);
+    c->lead_bits = kinds < 4 ? 2 : 3;
+    for (uint32_t i = 0; i < kinds; i++) phrase_set_lead(c->values[i], i, c->lead_bits);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -120,10 +137,15 @@ static const uint8_t *decode_zstd(const codec *c, codec_workspace *w, const uint
 /* The dictionary whose codes a value is made of and, in *prefix, what stands before them. NULL:
  * none, the value is damaged. */
 static const phrase_dict *dict_of(const codec *c, const uint8_t *src, size_t *prefix) {
+    *prefix = 0;
     if (!c) return NULL;
-    if (src[0] != ESCAPE_KIND) return c->values;
+    if (c->kinds) {
+        uint32_t kind = src[0] >> (8 - c->lead_bits);
+        return src[0] == ESCAPE_KIND || kind >= KINDS_MAX ? NULL : c->values[kind];
+    }
+    if (src[0] != ESCAPE_KIND) return c->values[0];
     *prefix = PREFIX;
-    return c->long_values;
+    return c->values[1];
 }
 
 static bool is_zstd(const uint8_t *src, size_t n) {
@@ -141,7 +163,7 @@ const uint8_t *codec_decode_value(const codec *c, codec_workspace *w, const void
         return bytes + 1;
     }
     if (is_zstd(bytes, n)) return c ? decode_zstd(c, w, bytes, n, len) : NULL;
-    size_t prefix = 0;
+    size_t prefix;
     const phrase_dict *dict = dict_of(c, bytes, &prefix);
     if (!dict) return NULL;
     /* Most values fit the smallest buffer that there is; no value is longer than what the second
@@ -161,7 +183,7 @@ size_t codec_value_len(const codec *c, const void *src, size_t n) {
     if (n == 0) return 0;
     if (bytes[0] == ESCAPE_RAW) return n - 1;
     if (is_zstd(bytes, n)) return codec_frame_content(bytes, n);
-    size_t prefix = 0;
+    size_t prefix;
     const phrase_dict *dict = dict_of(c, bytes, &prefix);
     size_t len = dict ? phrase_decoded_len(dict, bytes + prefix, n - prefix) : CODEC_NO_ROOM;
     return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;

@@ -1,25 +1,27 @@
 /*
  * codec.h: how the bytes of one key and of one value become fewer, and back.
  *
- * A codec is what one training learned: a phrase dictionary for keys, one for values and,
- * where it pays, a zstd dictionary for long values. It never changes once it is made, so any
- * thread may use it, with a workspace of its own. Pages and large records name theirs by its id
- * in a table of codecs (codecs.h).
+ * A codec is what one training learned: a phrase dictionary for keys, one for each kind of values
+ * (kinds.h) and, where it pays, a zstd dictionary for long values. It never changes once it is
+ * made, so any thread may use it, with a workspace of its own. Pages and large records name theirs
+ * by its id in a table of codecs (codecs.h).
  *
  * An encoded key or value (its length is known from outside):
  *
  *      nothing                                     the empty string
- *      [phrase codes ...]                          first byte below 0xfe, see phrase.h
- *      [0xff][the bytes as they are ...]           raw
+ *      [kind, 0, 2 or 3 bits][phrase codes ...]    first byte below 0xfe, see phrase.h; of one
+ * kind, of up to 3, of up to 7. Keys are of one kind [0xff][the bytes as they are ...] raw
  *      [0xfe][kind][zstd frame without magic ...]  values only; kind 0: no dictionary,
  *                                                  1: the codec's own
- *      [0xfe][2][phrase codes ...]                 values only; of the dictionary for long values
+ *      [0xfe][2][phrase codes ...]                 values only; in files before format 4: of the
+ *                                                  second kind, which was that of long values
  *
  * Keys are never zstd's: equal keys must have equal encodings under one codec.
  */
 #ifndef CKV_CODEC_H
 #define CKV_CODEC_H
 
+#include "codec/kinds.h"
 #include "codec/workspace.h"
 #include "phrase/phrase.h"
 
@@ -38,13 +40,16 @@
  * and what re-encodes them has no shorter steps. Bytes. */
 #define CODEC_CHEAPEST_MAX (8u << 10)
 
-/* Short texts and long documents are mostly of different kinds: where both are stored, values of at
- * least this many bytes have a dictionary of their own. */
+/* Values of at least this many bytes are long ones: of them a training sees as many bytes as of
+ * short ones, and before format 4 they had a dictionary of their own. */
 #define CODEC_LONG 256
 
 typedef struct codec {
-    phrase_dict *keys, *values;            /* NULL: none learned */
-    phrase_dict *long_values;              /* NULL: `values` serves them all */
+    phrase_dict *keys;                     /* NULL: none learned */
+    phrase_dict *values[KINDS_MAX];        /* by kind; NULL behind the last, or none learned */
+    kinds_model *kinds;                    /* NULL: of one kind; of two, by length */
+    unsigned lead_bits;                    /* at the front of an encoding, for its kind */
+    uint32_t long_ratio;                   /* of long values, encoded / raw bytes, in millionths */
     const struct ZSTD_CDict_s *zstd_write; /* NULL: none learned */
     void *zstd_write_room;                 /* what it lives in */
     struct ZSTD_DDict_s *zstd_read;
@@ -70,8 +75,12 @@ bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level);
 /* Frees that and the dictionary. */
 void codec_forget_zstd_dict(const mem *m, codec *c);
 
-/* Whether values are encoded in a way that programs cannot read that knew no copies. */
+/* Whether values are encoded in a way that programs cannot read that knew no copies, or none but
+ * short and long values. */
 bool codec_has_copies(const codec *c);
+bool codec_has_kinds(const codec *c);
+/* How many kinds of values there are. */
+uint32_t codec_kinds(const codec *c);
 
 /* Encodes a key into at most `cap` bytes. Equal keys give equal bytes. CODEC_NO_ROOM if longer. */
 size_t codec_encode_key(const codec *c, const void *key, size_t n, void *dst, size_t cap);
@@ -82,7 +91,8 @@ size_t codec_decode_key(const codec *c, const void *src, size_t n, void *dst, si
 typedef struct codec_value {
     const uint8_t *bytes;
     size_t len, raw_len;
-    bool young; /* not encoded yet: the bytes are the value's own, see map_young.h */
+    double expected_len; /* by what the codec promised when it was learned, in the mean */
+    bool young;          /* not encoded yet: the bytes are the value's own, see map_young.h */
 } codec_value;
 
 /* How much time an encoding may take: little, while somebody waits for it; or several times as
@@ -103,8 +113,8 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
  * than CODEC_PHRASE_MAX bytes. It never has to be written anew for another codec. */
 bool codec_is_common(const void *src, size_t n);
 
-/* What the codec makes of a value of n bytes, in the mean, by what it promised when it was learned.
- */
+/* What the codec makes of long values of n bytes, in the mean, by what it promised when it was
+ * learned. */
 double codec_expected_len(const codec *c, size_t n);
 
 /* The rest takes what a damaged page may hold: any bytes, and NULL for a codec that is not there.

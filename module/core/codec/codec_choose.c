@@ -1,7 +1,7 @@
 /*
  * codec_choose.c: who chooses how a value is encoded.
  *
- *      up to CODEC_PHRASE_MAX bytes   phrases, of the dictionary for its length; where the training
+ *      up to CODEC_PHRASE_MAX bytes   phrases, of the dictionary for its kind; where the training
  *                                     found that it pays for that length, zstd if that is less
  *      up to CODEC_ZSTD_MAX           zstd without a dictionary, which would hardly help, so that
  *                                     the value can stay as it is when the codec changes
@@ -23,7 +23,7 @@ static unsigned size_class(size_t n) {
 static bool worth_zstd(const codec *c, size_t n) {
     if (n > CODEC_ZSTD_MAX) return false;
     return n > CODEC_PHRASE_MAX || c->zstd_classes >> size_class(n) & 1 ||
-           (!c->values && n >= ZSTD_PLAIN_MIN);
+           (!c->values[0] && n >= ZSTD_PLAIN_MIN);
 }
 
 /* Writes [escape][kind][frame without magic] into `dst`; CODEC_NO_ROOM if it takes over `cap`. */
@@ -55,15 +55,22 @@ static size_t encode_with(const phrase_dict *d, codec_workspace *w, codec_pace p
                    : phrase_encode(d, value, n, dst, cap);
 }
 
-/* Writes phrase codes, with their prefix if the value is a long one; CODEC_NO_ROOM if they take
- * more than the value itself. `dst` has n + 1 bytes. */
+static uint32_t kind_of(const codec *c, const void *value, size_t n) {
+    if (c->kinds) return kinds_of(c->kinds, value, n);
+    return n >= CODEC_LONG && c->values[1];
+}
+
+/* Writes phrase codes, with their prefix if the value is of the second kind by its length;
+ * CODEC_NO_ROOM if they take more than the value itself. `dst` has n + 1 bytes. */
 static size_t encode_phrases(const codec *c, codec_workspace *w, codec_pace pace, const void *value,
-                             size_t n, uint8_t *dst) {
-    if (n < CODEC_LONG || !c->long_values) return encode_with(c->values, w, pace, value, n, dst, n);
-    dst[0] = ESCAPE_KIND;
-    dst[1] = PHRASE_LONG;
-    size_t len = encode_with(c->long_values, w, pace, value, n, dst + PREFIX, n - PREFIX);
-    return len == PHRASE_NO_ROOM ? CODEC_NO_ROOM : len + PREFIX;
+                             uint32_t kind, size_t n, uint8_t *dst) {
+    size_t prefix = !c->kinds && kind > 0 ? PREFIX : 0;
+    if (prefix > 0) {
+        dst[0] = ESCAPE_KIND;
+        dst[1] = PHRASE_LONG;
+    }
+    size_t len = encode_with(c->values[kind], w, pace, value, n, dst + prefix, n - prefix);
+    return len == PHRASE_NO_ROOM ? CODEC_NO_ROOM : len + prefix;
 }
 
 bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, codec_effort effort,
@@ -71,10 +78,14 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
     uint8_t *dst = workspace_reserve(w, room, n + 1);
     if (!dst) return false;
     size_t best = CODEC_NO_ROOM;
-    if (n == 0)
+    double ratio = 1;
+    if (n == 0) {
         best = 0;
-    else if (c->values && n <= CODEC_PHRASE_MAX)
-        best = encode_phrases(c, w, effort.pace, value, n, dst);
+    } else if (c->values[0] && n <= CODEC_PHRASE_MAX) {
+        uint32_t kind = kind_of(c, value, n);
+        ratio = phrase_expected_ratio(c->values[kind]);
+        best = encode_phrases(c, w, effort.pace, value, kind, n, dst);
+    }
     if (n > 0 && worth_zstd(c, n)) {
         size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
         size_t zstd = encode_zstd(c, w, effort.zstd_level, value, n, dst, limit);
@@ -82,6 +93,7 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
     }
     if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
     *out = (codec_value){.bytes = dst, .len = best, .raw_len = n};
+    out->expected_len = n > CODEC_PHRASE_MAX ? (double)best : (double)n * ratio;
     return true;
 }
 
@@ -95,6 +107,5 @@ bool codec_is_common(const void *src, size_t n) {
 }
 
 double codec_expected_len(const codec *c, size_t n) {
-    const phrase_dict *dict = n >= CODEC_LONG && c->long_values ? c->long_values : c->values;
-    return dict ? (double)n * phrase_expected_ratio(dict) : (double)n;
+    return c->values[0] ? (double)n * c->long_ratio / 1e6 : (double)n;
 }

@@ -4,7 +4,15 @@
  *      [keys][values][long values][zstd dictionary][classes, 4 bytes][data, 8][made, 8]
  *
  * The first four come each after its length in 4 bytes; length 0: none. The classes are
- * codec->zstd_classes, data and made its origin.
+ * codec->zstd_classes, data and made its origin. Long values have a dictionary in files before
+ * format 4 only. From that on, of several kinds of values, the values are
+ *
+ *      [0xca 'k' 'd' 1][kinds, 1][long ratio, 4]
+ *      KINDS_LANES times      [kind, 1]
+ *      KINDS_FEATURES times   KINDS_LANES times [score, 2], see kinds.h
+ *      kinds times            [length, 4][dictionary]
+ *
+ * and a dictionary begins with 0xc9. All numbers are little-endian.
  */
 #ifndef CKV_CODEC_FILE_H
 #define CKV_CODEC_FILE_H

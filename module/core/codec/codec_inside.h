@@ -10,13 +10,18 @@
 #define ESCAPE_KIND    0xfe
 #define ZSTD_PLAIN     0 /* kinds */
 #define ZSTD_DICT      1
-#define PHRASE_LONG    2
+#define PHRASE_LONG    2 /* of the second kind, by length */
 #define PREFIX         2 /* escape and kind, bytes */
 #define ZSTD_MAGIC_LEN 4
 
 /* Length of what a zstd frame [escape][kind][frame without magic] decodes to; CODEC_NO_ROOM: it is
  * none, or of more than CODEC_ZSTD_MAX bytes. */
 size_t codec_frame_content(const uint8_t *src, size_t n);
+
+/* Of several kinds, told apart by c->kinds: lets each encoding begin with its kind, in
+ * c->lead_bits, one of which is always 0. */
+void codec_use_kinds(codec *c);
+_Static_assert(KINDS_MAX < 1 << 3, "bits for a kind");
 
 static inline size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
     if (n + 1 > cap) return CODEC_NO_ROOM;

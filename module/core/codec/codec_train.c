@@ -2,6 +2,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #define ZDICT_STATIC_LINKING_ONLY
 #include "codec/codec_train.h"
+#include "codec/codec_values.h"
 
 #include <string.h>
 #include <zdict.h>
@@ -9,10 +10,6 @@
 
 /* Keys get at most this share of a codec's memory, 1 in n. */
 #define KEYS_SHARE 4
-/* Two dictionaries for values are made only where each kind has 1 in this of the bytes, and each
- * can have some room. Bytes. */
-#define LONG_SHARE    16
-#define LONG_ROOM_MIN (256u << 10)
 /* zstd is considered for values at least this long, with a dictionary of at most this much. */
 #define ZSTD_SIZE_MIN  128
 #define ZSTD_DICT_MAX  (112u << 10)
@@ -116,42 +113,6 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/* Sorts the samples into `sorted`, short ones first, and adds up the bytes of either kind; returns
- * how many are short. */
-static size_t sort_by_length(const codec_samples *s, phrase_sample *sorted, double raw[2]) {
-    size_t shorts = 0, at = 0;
-    for (size_t i = 0; i < s->value_count; i++) shorts += s->values[i].len < CODEC_LONG;
-    size_t next[2] = {0, shorts};
-    for (; at < s->value_count; at++) {
-        int is_long = s->values[at].len >= CODEC_LONG;
-        sorted[next[is_long]++] = s->values[at];
-        raw[is_long] += s->values[at].len;
-    }
-    return shorts;
-}
-
-static bool train_values(const mem *m, codec *c, const codec_samples *s, size_t room) {
-    double raw[2] = {0};
-    phrase_sample *sorted = m->alloc((s->value_count + 1) * sizeof *sorted);
-    if (!sorted) return false;
-    size_t shorts = sort_by_length(s, sorted, raw), count = s->value_count;
-    double least = (raw[0] + raw[1]) / LONG_SHARE;
-    if (raw[0] >= least && raw[1] >= least && room >= LONG_ROOM_MIN) {
-        c->long_values = phrase_train(m, sorted + shorts, count - shorts, room / 2, true);
-        count = shorts;
-    }
-    bool done = count == s->value_count || c->long_values;
-    if (c->long_values) {
-        c->bytes += phrase_bytes(c->long_values);
-        room -= phrase_bytes(c->long_values);
-    }
-    if (done) c->values = phrase_train(m, c->long_values ? sorted : s->values, count, room, true);
-    m->free(sorted);
-    if (!c->values) return false;
-    c->bytes += phrase_bytes(c->values);
-    return true;
-}
-
 codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int zstd_level) {
     codec *c = m->alloc(sizeof *c);
     if (!c) return NULL;
@@ -161,7 +122,8 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     c->bytes += phrase_bytes(c->keys);
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
     if (zstd_possible(s)) room = room / 3 * 2;
-    if (!train_values(m, c, s, room) || !consider_zstd(m, c, s, max_bytes, zstd_level)) goto failed;
+    bool done = codec_train_values(m, c, s->values, s->value_count, room);
+    if (!done || !consider_zstd(m, c, s, max_bytes, zstd_level)) goto failed;
     return c;
 failed:
     codec_free(m, c);

@@ -117,7 +117,7 @@ bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *valu
 void codecs_note_written(codecs *all, const codec_value *value) {
     all->written_bytes += value->raw_len;
     all->recent_encoded += (double)value->len;
-    all->recent_expected += codec_expected_len(codecs_current(all), value->raw_len);
+    all->recent_expected += value->expected_len;
     if (all->recent_expected >= DRIFT_WINDOW) {
         all->recent_encoded /= 2;
         all->recent_expected /= 2;

@@ -95,6 +95,7 @@ void young_batch_encode(young_batch *b, uint32_t i, codec_workspace *w) {
         return;
     memcpy(value, out.bytes, out.len);
     item->len = (uint32_t)out.len;
+    item->expected_len = (float)out.expected_len;
 }
 
 /* ---- back into the map ----------------------------------------------------------------------- */
@@ -139,8 +140,10 @@ void map_settle(map *m, const young_batch *b, const young_item *item, uint64_t n
     map_key k;
     map_pos pos;
     map_record r;
-    codec_value value = {
-        .bytes = b->bytes + item->at + item->key_len, .len = item->len, .raw_len = item->raw_len};
+    codec_value value = {.bytes = b->bytes + item->at + item->key_len,
+                         .len = item->len,
+                         .raw_len = item->raw_len,
+                         .expected_len = (double)item->expected_len};
     large *l = find_young(m, &k, &pos, b, item);
     if (!l) return;
     bool valid = large_tail(l)->number == item->number && b->codec == map_codec(m);

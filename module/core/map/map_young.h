@@ -35,6 +35,7 @@ typedef struct young_item {
     size_t at;       /* in the batch's bytes: the key, and its value behind it */
     uint32_t key_len, raw_len;
     uint32_t len; /* of the encoded value, 0: there is none */
+    float expected_len;
 } young_item;
 
 /* Belongs to one thread at a time. */

@@ -333,6 +333,11 @@ void phrase_free(phrase_dict *d) {
     d->mem->free(d);
 }
 
+void phrase_set_lead(phrase_dict *d, uint32_t lead, unsigned len) {
+    d->lead = (uint8_t)lead;
+    d->lead_len = (uint8_t)len;
+}
+
 size_t phrase_bytes(const phrase_dict *d) {
     return d->mem->usable((void *)d);
 }

@@ -19,8 +19,8 @@
  * What the caller may rely on:
  * - An encoding carries neither its length nor an end mark; keep its length.
  * - Its first byte is never 0xfe or 0xff: the caller can use them as escapes of its own.
- * - Nothing encodes to no bytes. Equal records encode to equal bytes under one dictionary, by
- *   either of the two functions that encode.
+ * - Nothing encodes to no bytes, if there is no lead. Equal records encode to equal bytes under one
+ *   dictionary, by either of the two functions that encode.
  * - A dictionary does not change once it is built; any number of threads may use it at a time.
  */
 #ifndef CKV_PHRASE_H
@@ -52,6 +52,12 @@ phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, 
                           bool cheapest);
 
 void phrase_free(phrase_dict *d);
+
+/* From now on all encodings begin with the lowest `len` bits of `lead`, by which the caller knows
+ * the dictionary: PHRASE_LEAD_MAX at most, one of them 0. To be said before it is used; it is not
+ * saved with the dictionary, and decoding skips it. */
+#define PHRASE_LEAD_MAX 6
+void phrase_set_lead(phrase_dict *d, uint32_t lead, unsigned len);
 
 /* Memory that the dictionary takes, as its allocator counts it. */
 size_t phrase_bytes(const phrase_dict *d);

@@ -34,6 +34,7 @@ static inline reader open_reader(const phrase_dict *d, const uint8_t *bytes, siz
                     .bytes = bytes,
                     .last = ~(n < 8 ? load_short(bytes, n) : load_big(bytes + n - 8)),
                     .last_at = n < 8 ? 0 : 8 * (n - 8),
+                    .at = d->lead_len,
                     .context = d->contexts - 1};
 }
 

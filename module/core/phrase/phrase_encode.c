@@ -1,8 +1,8 @@
 /*
  * phrase_encode.c: a record to its codes.
  *
- *      codes, most significant bit first        then ones up to a whole byte,
- *      [code of phrase 0][code of phrase 1] ... [1 1 1]
+ *      codes, most significant bit first               then ones up to a whole byte,
+ *      [lead][code of phrase 0][code of phrase 1] ... [1 1 1]
  *
  *      then bytes of ones only are dropped: the decoder reads ones beyond the end, and seven ones
  *      begin no code.
@@ -70,8 +70,8 @@ typedef struct encoder {
 } encoder;
 
 static inline encoder open_encoder(const phrase_dict *d, void *dst, size_t cap) {
-    return (encoder){
-        .d = d, .out = {.at = dst, .end = (uint8_t *)dst + cap}, .context = d->contexts - 1};
+    writer out = {d->lead, d->lead_len, dst, (uint8_t *)dst + cap};
+    return (encoder){.d = d, .out = out, .context = d->contexts - 1};
 }
 
 static inline const phrase_code *code_of(const encoder *e, uint32_t group) {

@@ -66,6 +66,7 @@ struct phrase_dict {
     phrase_segment *segment; /* [contexts][2 * groups + 1], the last is the end's */
     phrase_first *first;     /* [contexts][1 << first_bits] */
     unsigned first_bits;
+    uint8_t lead, lead_len; /* bits that an encoding begins with */
     uint32_t group_size[PHRASE_GROUPS_MAX];
     uint8_t class_of[PHRASE_GROUPS_MAX];
 };
