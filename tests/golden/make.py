@@ -78,6 +78,10 @@ class Source:
         lines = (f"{self.words(2, 5)} {number} {self.words(2, 5)}\n" for _ in range(8 + self.below(8)))
         return "".join(lines).encode()
 
+    def row(self):
+        """A line of a table of numbers, which has nothing in common with words."""
+        return ";".join(str(self.below(10**digits)) for digits in (6, 3, 3, 9, 2, 5)).encode()
+
     def moment(self):
         """A time from 2100 to 2250."""
         return YEAR_2100_MS + self.below(150 * YEAR_MS)
@@ -178,9 +182,11 @@ def every_dictionary(r):
     """One codec with all that one can have. It takes much data to be worth it, of which little stays."""
     short, source = messages(26, 40_000), Source(27)
     letters = {b"letter:%d" % i: source.letter() for i in range(25_000)}
-    store(r, short | letters)
+    rows = {b"row:%d" % i: source.row() for i in range(60_000)}
+    store(r, short | letters | rows)
     train(r)
-    for records in (short, letters):
+    assert r.info("ckv")["ckv_value_kinds"] > 1
+    for records in (short, letters, rows):
         gone = list(records)[150:]
         for i in range(0, len(gone), 1000):
             r.execute_command("CDEL", *gone[i : i + 1000])
