@@ -504,11 +504,11 @@ def codec(report):
         phrase, zstd, training = r["phrase"], r["zstd"], r["phrase_training"]
         fast = r.get("phrase_fast", phrase)  # keys know no other way
         rows.append([stem(r["name"]), r["raw"], zstd["bytes"], r["zstd_pages"]["bytes"] if "zstd_pages" in r else None,
-                     fast["bytes"], phrase["bytes"], f"**{r['best']['bytes']:.2f}**", training["table_bytes"] / 1024,
+                     fast["bytes"], phrase["bytes"], f"**{r['best']['bytes']:.2f}**", training.get("kinds", 1), training["table_bytes"] / 1024,
                      training["seconds"], f"{fast['encode_mb_s']:.0f}, {phrase['encode_mb_s']:.0f} ({zstd['encode_mb_s']:.0f})",
                      f"{phrase['decode_mb_s']:.0f} ({zstd['decode_mb_s']:.0f})"])
     return table({"data": "", "raw": ".1f", "zstd, one record": ".2f", "zstd, 8 KB pages": ".2f", "phrases, fast": ".2f",
-                  "phrases, cheapest": ".2f", "best of both": "", "tables KB": ".0f", "training s": ".2f",
+                  "phrases, cheapest": ".2f", "best of both": "", "kinds": "", "tables KB": ".0f", "training s": ".2f",
                   "encode MB/s: fast, cheapest (zstd)": "", "decode MB/s (zstd)": ""}, rows)
 
 

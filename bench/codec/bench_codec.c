@@ -4,13 +4,13 @@
  *      bench_codec [file ...]      one record a line; *.u32le: each after a 4-byte length
  *
  * Each file is learned from its first half (16 MB at most) and measured on the rest, 40,000 records
- * at most: phrases in the cheapest way, as what is stored is in the end, and in the fast one, as
- * what is written is at first; of both, what was decoded must be what was encoded. Sets of keys
- * that every server knows are made up and measured too. Bytes are averages for one record: what it
- * takes without its length, and for zstd without its frame header.
+ * at most: phrases, of several kinds where that pays, in the cheapest way, as what is stored is in
+ * the end, and in the fast one, as what is written is at first; of both, what was decoded must be
+ * what was encoded. Sets of keys that every server knows are made up and measured too. Bytes are
+ * averages for one record: what it takes without its length, and for zstd without its frame header.
  */
 #define ZSTD_STATIC_LINKING_ONLY
-#include "core/phrase/phrase.h"
+#include "core/codec/codec_values.h"
 #include "common/common.h"
 
 #include <malloc.h>
@@ -153,14 +153,14 @@ typedef struct encoded {
     timing time;
 } encoded;
 
-typedef struct codec {
+typedef struct coder {
     size_t (*encode)(void *self, const phrase_sample *record, uint8_t *to, size_t cap);
     size_t (*decode)(void *self, const uint8_t *from, size_t len, uint8_t *to, size_t cap);
     void *self;
     size_t header; /* bytes of each encoding that are not counted */
-} codec;
+} coder;
 
-static encoded encode_all(const data_set *d, const codec *c) {
+static encoded encode_all(const data_set *d, const coder *c) {
     const phrase_sample *test = d->records + d->learn;
     size_t each = ZSTD_COMPRESSBOUND(d->longest) + 3 * d->longest, sum = 0;
     encoded e = {.len = allocate(d->test * sizeof *e.len),
@@ -197,23 +197,31 @@ static void free_encoded(encoded *e) {
     free(e->len);
 }
 
-/* A dictionary and room to parse in. */
+/* Dictionaries for values, or one for keys in the place of the first; and room to parse in. */
 typedef struct phrases {
-    phrase_dict *dict;
+    codec of;
     void *scratch;
 } phrases;
 
+static const phrase_dict *dict_for(const codec *c, const phrase_sample *r) {
+    return c->values[c->kinds && r->len ? kinds_of(c->kinds, r->data, r->len) : 0];
+}
+
+static const phrase_dict *dict_of(const codec *c, const uint8_t *from) {
+    return c->values[c->kinds ? *from >> (8 - c->lead_bits) : 0];
+}
+
 static size_t phrase_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {
-    return phrase_encode(((phrases *)self)->dict, r->data, r->len, to, cap);
+    return phrase_encode(dict_for(&((phrases *)self)->of, r), r->data, r->len, to, cap);
 }
 
 static size_t cheapest_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {
     phrases *p = self;
-    return phrase_encode_cheapest(p->dict, p->scratch, r->data, r->len, to, cap);
+    return phrase_encode_cheapest(dict_for(&p->of, r), p->scratch, r->data, r->len, to, cap);
 }
 static size_t phrase_decode_record(void *self, const uint8_t *from, size_t len, uint8_t *to,
                                    size_t cap) {
-    return phrase_decode(((phrases *)self)->dict, from, len, to, cap);
+    return phrase_decode(dict_of(&((phrases *)self)->of, from), from, len, to, cap);
 }
 
 typedef struct zstd {
@@ -306,10 +314,10 @@ static void print_codec(const data_set *d, const char *name, const encoded *e) {
            e->time.decode * us);
 }
 
-/* The dictionary as it is used for values, in the fast way first; keys are encoded fast only. */
-static encoded measure_ways(const data_set *d, const char *name, phrase_dict *dict, bool values) {
-    phrases p = {dict, allocate(phrase_scratch_bytes())};
-    codec c = {phrase_encode_record, phrase_decode_record, &p, 0};
+/* The dictionaries as they are used for values, in the fast way first; keys are encoded fast only.
+ */
+static encoded measure_ways(const data_set *d, const char *name, phrases *p, bool values) {
+    coder c = {phrase_encode_record, phrase_decode_record, p, 0};
     encoded e = encode_all(d, &c);
     if (values) {
         char fast[64];
@@ -320,23 +328,35 @@ static encoded measure_ways(const data_set *d, const char *name, phrase_dict *di
         e = encode_all(d, &c);
     }
     print_codec(d, name, &e);
-    free(p.scratch);
     return e;
+}
+
+static void learn_phrases(const data_set *d, phrases *p, size_t max_bytes, bool values) {
+    if (values) {
+        if (codec_train_values(&peak_mem, &p->of, d->records, d->learn, max_bytes)) return;
+    } else {
+        p->of.values[0] = phrase_train(&peak_mem, d->records, d->learn, max_bytes, false);
+        if (p->of.values[0]) return;
+    }
+    fail(1, "out of memory");
 }
 
 /* Learns phrases in tables of at most max_bytes and measures them. */
 static encoded measure_phrases(const data_set *d, const char *name, size_t max_bytes, bool values) {
+    phrases p = {.scratch = allocate(phrase_scratch_bytes())};
     double start = now();
-    peak = allocated;
-    phrase_dict *p = phrase_train(&peak_mem, d->records, d->learn, max_bytes, values);
+    size_t before = peak = allocated, bytes = 0;
+    learn_phrases(d, &p, max_bytes, values);
     double seconds = now() - start;
-    if (!p) fail(1, "out of memory");
-    encoded e = measure_ways(d, name, p, values);
+    encoded e = measure_ways(d, name, &p, values);
+    uint32_t kinds = codec_kinds(&p.of);
+    for (uint32_t i = 0; i < kinds; i++) bytes += phrase_bytes(p.of.values[i]);
     printf(",\n  \"%s_training\": {\"seconds\": %.2f, \"peak_mb\": %.1f, \"table_bytes\": %zu, "
-           "\"saved_bytes\": %zu, \"expected_ratio\": %.4f}",
-           name, seconds, (double)(peak - allocated + phrase_bytes(p)) / 1e6, phrase_bytes(p),
-           phrase_save(p, NULL, 0), phrase_expected_ratio(p));
-    phrase_free(p);
+           "\"kinds\": %u}",
+           name, seconds, (double)(peak - before) / 1e6, bytes, kinds);
+    for (uint32_t i = 0; i < kinds; i++) phrase_free(p.of.values[i]);
+    if (p.of.kinds) peak_free(p.of.kinds);
+    free(p.scratch);
     return e;
 }
 
@@ -345,7 +365,7 @@ static void measure(data_set *d, bool values, bool first) {
     printf("%s{\"name\": \"%s\", \"records\": %zu, \"raw\": %.3f", first ? "" : ",\n", d->name,
            d->test, (double)d->test_bytes / (double)d->test);
     zstd z = zstd_learn(d, RECORD_DICT);
-    codec c = {zstd_encode_record, zstd_decode_record, &z, 2};
+    coder c = {zstd_encode_record, zstd_decode_record, &z, 2};
     encoded records = encode_all(d, &c);
     print_codec(d, "zstd", &records);
     zstd_free(&z);
