@@ -238,15 +238,18 @@ static bool join_others(values *v, kinds_model *model, uint32_t kinds, phrase_di
     return true;
 }
 
-/* Whether all kinds together gain by their dictionaries. */
+/* Whether all kinds together gain by their dictionaries, and these have room: the smallest that
+ * there is may take more than the part of a small kind. */
 static bool pay(values *v, uint32_t kinds, phrase_dict *whole, const dicts *d) {
     outcome all = {0}, o;
+    size_t bytes = 0;
     for (uint32_t kind = 0; kind < kinds; kind++) {
         if (!compare(v, kind, d, whole, &o)) return false;
         all.whole += o.whole;
         all.apart += o.apart;
+        bytes += phrase_bytes(d->of[kind]);
     }
-    return is_worth_it(all);
+    return is_worth_it(all) && bytes <= v->room + v->room / 16;
 }
 
 /* Leaves in d the dictionaries that pay: `whole`, the one for all, or one for each of several
