@@ -198,7 +198,7 @@ int main(void) {
     all_round_trips(&all, &w, CODEC_RAW);
     codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
     codec *c = codec_train(&mem_libc, &s, 2 << 20, 3);
-    CHECK(c && codec_kinds(c) == 2);
+    CHECK(c && codec_kinds(c) > 1);
     CHECK(c->bytes <= 2 << 20);
     size_t n = codec_save_size(c);
     uint8_t *saved = malloc(n);
