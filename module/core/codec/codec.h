@@ -9,14 +9,15 @@
  * An encoded key or value (its length is known from outside):
  *
  *      nothing                                     the empty string
- *      [kind, 0, 2 or 3 bits][phrase codes ...]    first byte below 0xfe, see phrase.h; of one
- * kind, of up to 3, of up to 7. Keys are of one kind [0xff][the bytes as they are ...] raw
+ *      [kind][phrase codes ...]                    first byte below 0xfe, see phrase.h
+ *      [0xff][the bytes as they are ...]           raw
  *      [0xfe][kind][zstd frame without magic ...]  values only; kind 0: no dictionary,
  *                                                  1: the codec's own
  *      [0xfe][2][phrase codes ...]                 values only; in files before format 4: of the
  *                                                  second kind, which was that of long values
  *
- * Keys are never zstd's: equal keys must have equal encodings under one codec.
+ * A kind takes 0, 2 or 3 bits, where values are of one, of up to 3, or of up to 7. Keys are of one,
+ * and never zstd's: equal keys must have equal encodings under one codec.
  */
 #ifndef CKV_CODEC_H
 #define CKV_CODEC_H

@@ -79,6 +79,7 @@ static size_t take(values *v, uint32_t kind, bool to_test, double most) {
     for (size_t i = 0; i < v->n && bytes < most; i++) {
         bool tests = v->compares && i % TEST_EVERY == TEST_EVERY / 2;
         if (v->kind_of[i] != kind || tests != to_test) continue;
+        pace_keep();
         bytes += v->all[i].len;
         v->some[n++] = v->all[i];
     }
@@ -107,7 +108,8 @@ static bool test(values *v, uint32_t kind, phrase_dict *const *dict, uint32_t co
         for (size_t i = 0; i < n; i++) {
             pace_keep();
             const phrase_sample *s = &v->some[i];
-            size_t got = phrase_encode_cheapest(dict[d], scratch, s->data, s->len, out, s->len);
+            size_t cap = s->len < CODEC_PHRASE_MAX ? s->len : CODEC_PHRASE_MAX;
+            size_t got = phrase_encode_cheapest(dict[d], scratch, s->data, s->len, out, cap);
             sum += (double)(got == PHRASE_NO_ROOM ? s->len : got);
         }
         encoded[d] = raw > 0 ? sum / raw * v->bytes_of[kind] : 0;
@@ -156,7 +158,6 @@ static bool join_alike(values *v, kinds_model *model, uint32_t kinds) {
         double *unlike = v->unlike[a];
         done = test(v, a, d.of, kinds, unlike);
         double own = unlike[a];
-        if (own == 0) join(model, model->kind[0], model->kind[a]);
         for (uint32_t b = 0; b < kinds; b++) {
             unlike[b] = own > 0 ? unlike[b] / own : INFINITY;
             if (done && unlike[b] <= ALIKE) join(model, model->kind[a], model->kind[b]);
@@ -188,8 +189,7 @@ static uint32_t nearest(const values *v, const kinds_model *model, uint32_t kind
     return best;
 }
 
-/* ---- for which a dictionary of its own pays ---------------------------------------------------
- */
+/* ---- for which one of its own pays ----------------------------------------------------------- */
 
 /* Bytes that values come to: by one dictionary for all, and by one for each kind. */
 typedef struct outcome {
