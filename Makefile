@@ -80,7 +80,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-caches bench-scale bench-layout bench-estimate bench-choice bench bench-full servers test-servers test-redis-suite test-clients \
-        test-upgrade test-arm64 test-fleet image test-image clean distclean \
+        test-upgrade test-arm64 test-fleet test-migrations image test-image clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
         setup-arm64 setup-image setup-imagetest setup-estimate
 
@@ -336,6 +336,9 @@ test-upgrade: build/ckv.so | setup-server setup-python ## the last release's mod
 
 test-fleet: build/ckv.so | setup-server setup-python ## a cluster of 12 nodes under load: a primary killed, two added, two removed (N=12000000 DATA=file)
 	.venv/bin/python tests/fleet/fleet.py $(addprefix --records ,$(N)) $(addprefix --data ,$(DATA)) $(FLEET_ARGS)
+
+test-migrations: build/ckv.so | setup-server setup-python ## atomic migrations of slots that are written, expire and are evicted meanwhile (N=200000 REDIS_SERVER=)
+	.venv/bin/python tests/fleet/migrations.py $(addprefix --records ,$(N)) $(MIGRATIONS_ARGS)
 
 # For another processor, in qemu's user mode. Undefined behaviour traps: no run-time library is needed.
 ARM64_ROOT  = build/arm64/root

@@ -19,10 +19,11 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 
+from atomic import move, ranges, way_of  # noqa: E402
+from cli import Cli  # noqa: E402
 from cluster import SLOTS, Cluster, Node, slot_of  # noqa: E402
 from helpers import texts, wait_for  # noqa: E402
-from load import STORES, Bulk, Load, Model, keys_of_slots  # noqa: E402
-from moves import Cli, move_atomically, moves_atomically  # noqa: E402
+from load import STORES, Bulk, Load, Model, keys_of_slots, lines  # noqa: E402
 
 PRIMARIES, ADDED = 6, 2
 BILLION = 1_000_000_000
@@ -101,12 +102,13 @@ def add_primaries(cluster, store, cli, loads):
 
 
 def remove_primaries(cluster, store, cli, added, loads):
-    how = "atomically" if moves_atomically(added[0]) else "by redis-cli"
+    way = way_of(added[0])
+    how = "atomically" if way else "by redis-cli"
     moved = sum(records_of(store, node) for node in added)
     began = time.monotonic()
     for node, target in zip(added, cluster.primaries):
-        if how == "atomically":
-            move_atomically(node, target)
+        if way:
+            move(cluster, way, node, target, *(bound for slots in ranges(node) for bound in slots), seconds=600)
         else:
             cli.reshard(node, target, SLOTS // 4 // ADDED)
         cluster.wait()
@@ -179,11 +181,6 @@ def run_slots(store, values, records):
 # --- the whole ---
 
 PARTS = {"cluster": run_cluster, "slots": run_slots}
-
-
-def lines(path):
-    with open(path, "rb") as f:
-        return [line for line in f.read().split(b"\n") if line]
 
 
 def about(args):

@@ -45,6 +45,11 @@ def keys_of_slots(slots, among):
                 yield first + end
 
 
+def lines(path):
+    with open(path, "rb") as f:
+        return [line for line in f.read().split(b"\n") if line]
+
+
 class Model:
     """What the cluster must hold: of each record the newest version that was sent, and that was acknowledged."""
 

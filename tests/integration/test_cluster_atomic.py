@@ -2,95 +2,18 @@
 
 import pytest
 
+from atomic import Redis, ended, move, ranges, way_of
 from cluster import SLOTS, Cluster, Writer, keys_of, map_name, slot_of
 from helpers import is_error, now_ms, reply, texts, wait_for
-
-
-class Valkey:
-    """CLUSTER MIGRATESLOTS, which the node is told that has the slots."""
-
-    asked = "source"
-    states = {b"waiting-for-paused": "arrived", b"success": "done", b"failed": "failed", b"cancelled": "failed"}
-
-    @staticmethod
-    def has_it(node):
-        return not is_error(reply(node.client(), "CLUSTER", "GETSLOTMIGRATIONS"))
-
-    @staticmethod
-    def start(source, target, first, last):
-        assert source.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", first, last, "NODE", target.id) == b"OK"
-
-    @classmethod
-    def state(cls, node):
-        newest = node.ask("CLUSTER", "GETSLOTMIGRATIONS")[0]
-        return cls.states.get(dict(zip(newest[::2], newest[1::2]))[b"state"], "running")
-
-    @staticmethod
-    def cancel(source, target):
-        assert source.ask("CLUSTER", "CANCELSLOTMIGRATIONS") == b"OK"
-
-    @staticmethod
-    def halt(source, halted):
-        """Whether a migration stops before the slots change hands."""
-        source.ask("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", str(int(halted)))
-
-
-class Redis:
-    """CLUSTER MIGRATION, which the node is told that is to have the slots."""
-
-    asked = "target"
-    states = {b"wait-stream-eof": "arrived", b"completed": "done", b"failed": "failed", b"canceled": "failed"}
-
-    @staticmethod
-    def has_it(node):
-        return not is_error(reply(node.client(), "CLUSTER", "MIGRATION", "STATUS", "ALL"))
-
-    @staticmethod
-    def start(source, target, first, last):
-        target.ask("CLUSTER", "MIGRATION", "IMPORT", first, last)
-
-    @classmethod
-    def state(cls, node):
-        known = node.ask("CLUSTER", "MIGRATION", "STATUS", "ALL")
-        if not known:  # it was restarted
-            return "failed"
-        return cls.states.get(dict(zip(known[0][::2], known[0][1::2]))[b"state"], "running")
-
-    @staticmethod
-    def cancel(source, target):
-        assert target.ask("CLUSTER", "MIGRATION", "CANCEL", "ALL") == 1
-
-    @staticmethod
-    def halt(source, halted):
-        source.ask("DEBUG", "ASM-FAILPOINT", *(("migrate-main-channel", "handoff-prep") if halted else ("", "")))
 
 
 @pytest.fixture(scope="module")
 def cluster():
     with Cluster(primaries=2, replicas=1, config={"ckv.train-after": "64kb"}) as cluster:
-        cluster.server = next((s for s in (Valkey, Redis) if s.has_it(cluster.nodes[0])), None)
-        if not cluster.server:
+        cluster.way = way_of(cluster.nodes[0])
+        if not cluster.way:
             pytest.skip("the server has no atomic slot migration")
         yield cluster
-
-
-def ranges(node):
-    fields = node.knows()[node.id]
-    return [tuple(map(int, (f.split("-") * 2)[:2])) for f in fields[8:] if not f.startswith("[")]
-
-
-def ended(cluster, target):
-    return cluster.server.state(target) in ("done", "failed")
-
-
-def move(cluster, source, target, first, last, meanwhile=lambda: None):
-    cluster.server.start(source, target, first, last)
-    meanwhile()
-    # The one that was not asked may know of no more than the migration before yet.
-    for node in (source, target) if cluster.server.asked == "source" else (target, source):
-        wait_for(lambda node=node: ended(cluster, node), 60)
-        assert cluster.server.state(node) == "done"
-    cluster.wait()
 
 
 def test_slots_move_while_clients_read_and_write(cluster):
@@ -106,10 +29,10 @@ def test_slots_move_while_clients_read_and_write(cluster):
         writer.start()
     for _ in range(2):
         for first, last in ranges(one):
-            move(cluster, one, two, first, last)
+            move(cluster, cluster.way, one, two, first, last)
         wait_for(lambda: one.ask("CDBSIZE") == 0, what="the deletion of what has left")
         half = SLOTS // 2
-        move(cluster, two, one, 0, half - 1)
+        move(cluster, cluster.way, two, one, 0, half - 1)
     for writer in writers:
         writer.finish()
     print(f"{sum(w.done for w in writers)} commands, {sum(w.refused for w in writers)} refused")
@@ -131,12 +54,12 @@ def halted(cluster):
     for i, key in enumerate(keys):
         source.ask("CSET", key, b"%d" % i, *(("PX", 1000) if i == 0 else ()))
     before = target.ask("CDBSIZE")
-    cluster.server.halt(source, True)
-    cluster.server.start(source, target, slot, slot)
-    wait_for(lambda: cluster.server.state(target) == "arrived", what="the records' arrival")
+    cluster.way.halt(source, True)
+    cluster.way.start(source, target, slot, slot)
+    wait_for(lambda: cluster.way.state(target) == "arrived", what="the records' arrival")
     yield source, target, keys, before  # how many the target had
-    cluster.server.halt(source, False)
-    wait_for(lambda: ended(cluster, target), 60)
+    cluster.way.halt(source, False)
+    wait_for(lambda: ended(cluster.way, target), 60)
     cluster.wait()
     for key in keys:
         cluster.owner(slot).ask("CDEL", key)
@@ -165,8 +88,8 @@ def test_records_that_arrive_are_nobodys(cluster, halted):
         assert not set(node.ask("CKEYS", "*")) & set(keys)
         assert node.ask("CRANDOMKEY") not in keys
         assert is_error(reply(node.client(), "CGET", keys[1]))
-    cluster.server.halt(source, False)
-    wait_for(lambda: cluster.server.state(target) == "done", 60)
+    cluster.way.halt(source, False)
+    wait_for(lambda: cluster.way.state(target) == "done", 60)
     cluster.wait()
     expected = [None, b"new", None] + [b"%d" % i for i in range(3, 100)]
     assert target.ask("CMGET", *keys) == expected
@@ -177,12 +100,12 @@ def test_records_that_arrive_are_nobodys(cluster, halted):
 
 def test_what_came_goes_when_a_migration_is_given_up(cluster, halted):
     source, target, keys, before = halted
-    cluster.server.cancel(source, target)
+    cluster.way.cancel(source, target)
     wait_for(lambda: target.ask("INFO", "ckv")["ckv_unserved_maps"] == 0)
     assert target.ask("CDBSIZE") == before
     assert source.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 100)]
-    cluster.server.halt(source, False)
-    move(cluster, source, target, slot_of(b"halted"), slot_of(b"halted"))
+    cluster.way.halt(source, False)
+    move(cluster, cluster.way, source, target, slot_of(b"halted"), slot_of(b"halted"))
     assert target.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 100)]
 
 
@@ -208,9 +131,9 @@ def test_records_of_many_slots_expire_meanwhile(cluster, halted):
     for key in keys[50:]:
         source.ask("CPEXPIREAT", key, at)
     wait_for(lambda: now_ms() > at and not any(source.ask("CEXISTS", key) for key in (*others, *keys[50:])))
-    cluster.server.halt(source, False)
-    wait_for(lambda: ended(cluster, target), 60)
-    assert cluster.server.state(target) == "done"
+    cluster.way.halt(source, False)
+    wait_for(lambda: ended(cluster.way, target), 60)
+    assert cluster.way.state(target) == "done"
     cluster.wait()
     assert target.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 50)] + [None] * 50
 
@@ -225,13 +148,13 @@ def test_what_has_left_is_not_counted(cluster):
         source.ask("CSET", key, "v")
     source.ask("CSET", keys[0], "v", "PX", 1500)
     source.ask("COPY", map_name(slot), b"aside:" + map_name(slot))
-    if cluster.server is Redis:
+    if cluster.way is Redis:
         source.ask("DEBUG", "ASM-TRIM-METHOD", "none", "0")
-    move(cluster, source, target, slot, slot)
+    move(cluster, cluster.way, source, target, slot, slot)
     assert source.ask("CDBSIZE") == before
     assert not set(scan(source)) & set(keys)
     wait_for(lambda: target.ask("CEXISTS", keys[0]) == 0, what="expiry")
-    if cluster.server is Redis:
+    if cluster.way is Redis:
         assert source.ask("INFO", "ckv")["ckv_unserved_maps"] == 2
         source.ask("DEBUG", "ASM-TRIM-METHOD", "default", "0")
     wait_for(lambda: source.ask("INFO", "ckv")["ckv_unserved_maps"] == 0)
@@ -271,7 +194,7 @@ def test_maps_leave_while_timers_walk_them(cluster):
     target = next(p for p in cluster.primaries if p is not source)
     first = next(f for f, last in ranges(source) if f <= slot <= last)
     slots = range(first, first + 4)
-    if cluster.server is Redis:
+    if cluster.way is Redis:
         for node in cluster.primaries:
             node.ask("DEBUG", "ASM-TRIM-METHOD", "bg", "0")
     stored = refill(source, slots, 3000, seed=1)
@@ -279,7 +202,7 @@ def test_maps_leave_while_timers_walk_them(cluster):
         with source.client() as r, target.client() as q:
             for client in (r, q):
                 client.connection.send_command("CKV", "TRAIN" if turn % 2 else "OPTIMIZE")
-            move(cluster, source, target, slots[0], slots[-1])
+            move(cluster, cluster.way, source, target, slots[0], slots[-1])
         source, target = target, source
         stored.update(refill(source, slots[turn % 4 :][:1], 3000, seed=turn))
     for slot in slots:

@@ -1,10 +1,10 @@
-"""Slots move between the nodes of a cluster, as operators move them: by redis-cli, or by the server's atomic migration."""
+"""Slots move between the nodes of a cluster as operators move them, by redis-cli."""
 
 import os
 import shutil
 import subprocess
 
-from helpers import is_error, reply, wait_for
+from helpers import wait_for
 from server import BINARY
 
 
@@ -37,30 +37,3 @@ class Cli:
 
     def delete_node(self, node, of):
         self.run("del-node", self.address(of), node.id)
-
-
-def ranges(node):
-    fields = node.knows()[node.id]
-    return [tuple(map(int, (f.split("-") * 2)[:2])) for f in fields[8:] if not f.startswith("[")]
-
-
-def of_valkey(node):
-    return not is_error(reply(node.client(), "CLUSTER", "GETSLOTMIGRATIONS"))
-
-
-def of_redis(node):
-    return not is_error(reply(node.client(), "CLUSTER", "MIGRATION", "STATUS", "ALL"))
-
-
-def moves_atomically(node):
-    return of_valkey(node) or of_redis(node)
-
-
-def move_atomically(source, target):
-    """All slots of `source`, and waits until they have."""
-    bounds = [n for pair in ranges(source) for n in pair]
-    if of_valkey(source):
-        source.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *bounds, "NODE", target.id)
-    else:
-        target.ask("CLUSTER", "MIGRATION", "IMPORT", *bounds)
-    wait_for(lambda: not ranges(source), 600, "the migration")

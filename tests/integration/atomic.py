@@ -1,0 +1,88 @@
+"""Atomic slot migration, as the servers have it: Redis 8.4 and newer, Valkey 9 and newer."""
+
+from helpers import is_error, reply, wait_for
+
+
+class Valkey:
+    """CLUSTER MIGRATESLOTS, which the node is told that has the slots."""
+
+    asked = "source"
+    states = {b"waiting-for-paused": "arrived", b"success": "done", b"failed": "failed", b"cancelled": "failed"}
+
+    @staticmethod
+    def has_it(node):
+        return not is_error(reply(node.client(), "CLUSTER", "GETSLOTMIGRATIONS"))
+
+    @staticmethod
+    def start(source, target, *bounds):
+        assert source.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *bounds, "NODE", target.id) == b"OK"
+
+    @classmethod
+    def state(cls, node):
+        newest = node.ask("CLUSTER", "GETSLOTMIGRATIONS")[0]
+        return cls.states.get(dict(zip(newest[::2], newest[1::2]))[b"state"], "running")
+
+    @staticmethod
+    def cancel(source, target):
+        assert source.ask("CLUSTER", "CANCELSLOTMIGRATIONS") == b"OK"
+
+    @staticmethod
+    def halt(source, halted):
+        """Whether a migration stops before the slots change hands."""
+        source.ask("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", str(int(halted)))
+
+
+class Redis:
+    """CLUSTER MIGRATION, which the node is told that is to have the slots."""
+
+    asked = "target"
+    states = {b"wait-stream-eof": "arrived", b"completed": "done", b"failed": "failed", b"canceled": "failed"}
+
+    @staticmethod
+    def has_it(node):
+        return not is_error(reply(node.client(), "CLUSTER", "MIGRATION", "STATUS", "ALL"))
+
+    @staticmethod
+    def start(source, target, *bounds):
+        target.ask("CLUSTER", "MIGRATION", "IMPORT", *bounds)
+
+    @classmethod
+    def state(cls, node):
+        known = node.ask("CLUSTER", "MIGRATION", "STATUS", "ALL")
+        if not known:  # it was restarted
+            return "failed"
+        return cls.states.get(dict(zip(known[0][::2], known[0][1::2]))[b"state"], "running")
+
+    @staticmethod
+    def cancel(source, target):
+        assert target.ask("CLUSTER", "MIGRATION", "CANCEL", "ALL") == 1
+
+    @staticmethod
+    def halt(source, halted):
+        source.ask("DEBUG", "ASM-FAILPOINT", *(("migrate-main-channel", "handoff-prep") if halted else ("", "")))
+
+
+def way_of(node):
+    """How its server does it, None if it does not."""
+    return next((way for way in (Valkey, Redis) if way.has_it(node)), None)
+
+
+def ranges(node):
+    """[(first, last)] of the slots that it has."""
+    fields = node.knows()[node.id]
+    return [tuple(map(int, (f.split("-") * 2)[:2])) for f in fields[8:] if not f.startswith("[")]
+
+
+def ended(way, node):
+    return way.state(node) in ("done", "failed")
+
+
+def move(cluster, way, source, target, *bounds, meanwhile=lambda: None, seconds=60):
+    """The slots from bounds[0] to bounds[1], and so on, and waits until all nodes know."""
+    way.start(source, target, *bounds)
+    meanwhile()
+    # The one that was not asked may know of no more than the migration before yet.
+    for node in (source, target) if way.asked == "source" else (target, source):
+        wait_for(lambda node=node: ended(way, node), seconds, "the end of a migration")
+        assert way.state(node) == "done"
+    cluster.wait()
