@@ -4,17 +4,16 @@
 #   scripts/fetch_redismodule.sh <dest>     leaves <dest>/include/redismodule.h
 #
 # The newest header serves every server: it only declares functions, which are looked up by name when
-# the module is loaded. So recent suites are asked first (a mirror may list a version that it does not have
-# yet), then this machine's own.
+# the module is loaded. So recent suites are asked, one after the other: a mirror may list a version that it
+# does not have yet.
 #
 #   REDIS_SUITE=trixie   another suite to take it from
 set -eu
 
 dest=$1
 here=$(dirname "$0")
-own=$(. /etc/os-release 2>/dev/null && [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-}" || true)
 
-for suite in ${REDIS_SUITE:-trixie sid} $own; do
+for suite in ${REDIS_SUITE:-trixie sid}; do
     if folder=$("$here/fetch_source.sh" redis "$suite" "$dest" | tail -n 1) && [ -n "$folder" ]; then
         mkdir -p "$dest/include"
         cp "$folder/src/redismodule.h" "$dest/include/redismodule.h"

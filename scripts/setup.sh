@@ -29,10 +29,11 @@ need() {
 have() { command -v "$1" >/dev/null 2>&1; }
 header() { have "$CC" && printf '#include <stddef.h>\n#include <%s>\n' "$1" | "$CC" -E - >/dev/null 2>&1; }
 
-# The functions this module needs came with Redis 7.0: an older header on the include path is no use.
+# The newest function that this module asks for came with Redis 7.4 (servers may be older): an older header on the include
+# path is no use.
 header_is_new() {
     printf '#include <stddef.h>\n#include <redismodule.h>\n' |
-        "$CC" ${1:+-I"$1"} -E - 2>/dev/null | grep -q RedisModule_RegisterNumericConfig
+        "$CC" ${1:+-I"$1"} -E - 2>/dev/null | grep -q RedisModule_AddACLCategory
 }
 
 header_found() {
@@ -42,14 +43,14 @@ header_found() {
             exit 1
         }
         header_is_new "$REDISMODULE_INCLUDE" || {
-            echo "setup: $REDISMODULE_INCLUDE/redismodule.h is older than Redis 7.0" >&2
+            echo "setup: $REDISMODULE_INCLUDE/redismodule.h is older than Redis 7.4" >&2
             exit 1
         }
         return 0
     fi
     if header redismodule.h; then
         header_is_new "" && return 0
-        echo "setup: the redismodule.h on the include path is older than Redis 7.0;" \
+        echo "setup: the redismodule.h on the include path is older than Redis 7.4;" \
             "choose another with REDISMODULE_INCLUDE=<dir>" >&2
         exit 1
     fi
@@ -97,7 +98,7 @@ check_build() {
     header zstd.h || need libzstd-dev "libzstd with its headers, 1.4 or newer"
     if ! header_found; then
         have dpkg-source || need dpkg-dev \
-            "redismodule.h of Redis 7.0 or newer (src/redismodule.h in its sources); say REDISMODULE_INCLUDE=<dir>"
+            "redismodule.h of Redis 7.4 or newer (src/redismodule.h in its sources); say REDISMODULE_INCLUDE=<dir>"
         [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || ! have apt-get ||
             need debian-archive-keyring "-"
     fi
