@@ -11,6 +11,7 @@ Ends with 0 if none was lost, none wrong, and no server's log tells of a crash o
 import argparse
 import itertools
 import os
+import statistics
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import redis  # noqa: E402
 
 import server as servers  # noqa: E402
-from atomic import move, way_of  # noqa: E402
+from atomic import ended, move, way_of  # noqa: E402
 from cluster import Cluster, other  # noqa: E402
 from helpers import reply, texts, wait_for  # noqa: E402
 from load import STORES, Bulk, Load, Model, keys_of_slots, lines  # noqa: E402
@@ -103,7 +104,7 @@ class Shuttle:
         except (AssertionError, redis.ResponseError):
             pass
         for node in (source, target):
-            wait_for(lambda node=node: self.way.state(node) != "running", 600, "the end of a cancelled migration")
+            wait_for(lambda node=node: ended(self.way, node), 600, "the end of a cancelled migration")
         self.cluster.wait()
         self.cancelled += self.cluster.owner(0) is source
 
@@ -130,6 +131,16 @@ def fill(cluster, model):
         node.ask("CONFIG", "SET", "ckv.maxmemory", (told["ckv_page_bytes"] + told["ckv_dictionary_bytes"]) * 11 // 10)
 
 
+def ten_rounds(cluster, model, shuttle, wait):
+    """(operations, seconds of each migration); all records are looked at in the end."""
+    loads = [Load(cluster, CKV, model, share, 2) for share in range(2)] + [Passing(cluster, CKV, model, 0, 1)]
+    for load in loads:
+        load.start()
+    shuttle.turn_back(wait)
+    seconds = [shuttle.go() for _ in range(CHECKED_EVERY)]
+    return check(cluster, model, loads), seconds
+
+
 def run(cluster, model, slots, rounds):
     shuttle = Shuttle(cluster, slots)
     if not shuttle.way:
@@ -139,19 +150,21 @@ def run(cluster, model, slots, rounds):
     for timer in timers:
         timer.start()
     operations = 0
-    for first in range(0, rounds, CHECKED_EVERY):
-        loads = [Load(cluster, CKV, model, share, 2) for share in range(2)] + [Passing(cluster, CKV, model, 0, 1)]
-        for load in loads:
-            load.start()
-        shuttle.turn_back(first / rounds)
-        seconds = [shuttle.go() for _ in range(CHECKED_EVERY)]
-        operations += check(cluster, model, loads)
-        told = {name: sum(node.ask("INFO", "ckv")[f"ckv_{name}"] for node in cluster.primaries) for name in TOLD}
-        print(f"{shuttle.moved} migrations, {shuttle.cancelled} cancelled, the longest of the last {max(seconds):.1f} s; "
-              f"{operations:,} operations, {told}; 0 lost, 0 wrong", flush=True)
-    for timer in timers:
-        timer.stopping.set()
-        timer.join()
+    try:
+        for first in range(0, rounds, CHECKED_EVERY):
+            done, seconds = ten_rounds(cluster, model, shuttle, wait=first / rounds)
+            operations += done
+            told = {name: sum(node.ask("INFO", "ckv")[f"ckv_{name}"] for node in cluster.primaries) for name in TOLD}
+            print(f"{shuttle.moved} migrations, {shuttle.cancelled} cancelled, median {statistics.median(seconds):.1f} s, "
+                  f"longest {max(seconds):.1f} s; {operations:,} operations, {told}; 0 lost, 0 wrong", flush=True)
+    except AssertionError:
+        for node in cluster.nodes:
+            print(f"--- {node.port}\n{node.log()[-4000:]}")
+        raise
+    finally:
+        for timer in timers:
+            timer.stopping.set()
+            timer.join()
 
 
 def main():

@@ -17,10 +17,11 @@ class Valkey:
     def start(source, target, *bounds):
         assert source.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *bounds, "NODE", target.id) == b"OK"
 
-    @classmethod
-    def state(cls, node):
-        newest = node.ask("CLUSTER", "GETSLOTMIGRATIONS")[0]
-        return cls.states.get(dict(zip(newest[::2], newest[1::2]))[b"state"], "running")
+    @staticmethod
+    def newest(node):
+        """{field: what the node tells of its newest migration}"""
+        told = node.ask("CLUSTER", "GETSLOTMIGRATIONS")[0]
+        return dict(zip(told[::2], told[1::2]))
 
     @staticmethod
     def cancel(source, target):
@@ -46,12 +47,11 @@ class Redis:
     def start(source, target, *bounds):
         target.ask("CLUSTER", "MIGRATION", "IMPORT", *bounds)
 
-    @classmethod
-    def state(cls, node):
-        known = node.ask("CLUSTER", "MIGRATION", "STATUS", "ALL")
-        if not known:  # it was restarted
-            return "failed"
-        return cls.states.get(dict(zip(known[0][::2], known[0][1::2]))[b"state"], "running")
+    @staticmethod
+    def newest(node):
+        """{field: what the node tells of its newest migration}"""
+        known = node.ask("CLUSTER", "MIGRATION", "STATUS", "ALL") or [[b"state", b"failed"]]  # it was restarted
+        return dict(zip(known[0][::2], known[0][1::2]))
 
     @staticmethod
     def cancel(source, target):
@@ -73,8 +73,13 @@ def ranges(node):
     return [tuple(map(int, (f.split("-") * 2)[:2])) for f in fields[8:] if not f.startswith("[")]
 
 
+def state(way, node):
+    """"running", "arrived": all of it but what is written meanwhile, "done" or "failed"."""
+    return way.states.get(way.newest(node)[b"state"], "running")
+
+
 def ended(way, node):
-    return way.state(node) in ("done", "failed")
+    return state(way, node) in ("done", "failed")
 
 
 def move(cluster, way, source, target, *bounds, meanwhile=lambda: None, seconds=60):
@@ -84,5 +89,5 @@ def move(cluster, way, source, target, *bounds, meanwhile=lambda: None, seconds=
     # The one that was not asked may know of no more than the migration before yet.
     for node in (source, target) if way.asked == "source" else (target, source):
         wait_for(lambda node=node: ended(way, node), seconds, "the end of a migration")
-        assert way.state(node) == "done"
+        assert state(way, node) == "done", way.newest(node)
     cluster.wait()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from atomic import Redis, ended, move, ranges, way_of
+from atomic import Redis, ended, move, ranges, state, way_of
 from cluster import SLOTS, Cluster, Writer, keys_of, map_name, slot_of
 from helpers import is_error, now_ms, reply, texts, wait_for
 
@@ -56,7 +56,7 @@ def halted(cluster):
     before = target.ask("CDBSIZE")
     cluster.way.halt(source, True)
     cluster.way.start(source, target, slot, slot)
-    wait_for(lambda: cluster.way.state(target) == "arrived", what="the records' arrival")
+    wait_for(lambda: state(cluster.way, target) == "arrived", what="the records' arrival")
     yield source, target, keys, before  # how many the target had
     cluster.way.halt(source, False)
     wait_for(lambda: ended(cluster.way, target), 60)
@@ -89,7 +89,7 @@ def test_records_that_arrive_are_nobodys(cluster, halted):
         assert node.ask("CRANDOMKEY") not in keys
         assert is_error(reply(node.client(), "CGET", keys[1]))
     cluster.way.halt(source, False)
-    wait_for(lambda: cluster.way.state(target) == "done", 60)
+    wait_for(lambda: state(cluster.way, target) == "done", 60)
     cluster.wait()
     expected = [None, b"new", None] + [b"%d" % i for i in range(3, 100)]
     assert target.ask("CMGET", *keys) == expected
@@ -133,7 +133,7 @@ def test_records_of_many_slots_expire_meanwhile(cluster, halted):
     wait_for(lambda: now_ms() > at and not any(source.ask("CEXISTS", key) for key in (*others, *keys[50:])))
     cluster.way.halt(source, False)
     wait_for(lambda: ended(cluster.way, target), 60)
-    assert cluster.way.state(target) == "done"
+    assert state(cluster.way, target) == "done"
     cluster.wait()
     assert target.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 50)] + [None] * 50
 
