@@ -180,9 +180,9 @@ def copies(r):
 
 def every_dictionary(r):
     """One codec with all that one can have. It takes much data to be worth it, of which little stays."""
-    short, source = messages(26, 40_000), Source(27)
-    letters = {b"letter:%d" % i: source.letter() for i in range(5500)}
-    rows = {b"row:%d" % i: source.row() for i in range(60_000)}
+    short, source = messages(26, 50_000), Source(27)
+    letters = {b"letter:%d" % i: source.letter() for i in range(8000)}
+    rows = {b"row:%d" % i: source.row() for i in range(90_000)}
     store(r, short | letters | rows)
     train(r)
     assert r.info("ckv").get("ckv_value_kinds", 2) > 1  # older modules had a dictionary for short values and one for long ones
