@@ -2,15 +2,15 @@
 
 import pytest
 
+from atomic import Redis, move, state, way_of
 from cluster import Cluster, Writer, keys_of, move_slot, other, slot_of
 from helpers import now_ms, wait_for
-from test_cluster_atomic import Redis, Valkey, move
 
 
 @pytest.fixture(scope="module")
 def cluster():
     with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"', "ckv.train-after": "64kb"}) as cluster:
-        cluster.server = next((s for s in (Valkey, Redis) if s.has_it(cluster.nodes[0])), None)
+        cluster.way = way_of(cluster.nodes[0])
         yield cluster
 
 
@@ -83,7 +83,7 @@ def test_by_migrate(cluster):
 
 @pytest.fixture
 def atomic(cluster):
-    if not cluster.server:
+    if not cluster.way:
         pytest.skip("the server has no atomic slot migration")
     return cluster
 
@@ -102,14 +102,14 @@ def test_what_moves_out_while_its_slot_arrives(atomic):
                 rc.execute_command("SETBIT", key, 7, 1)
                 rc.execute_command("APPEND", key, "+")
 
-        move(atomic, source, other(atomic, source), slot, slot, change)
+        move(atomic, atomic.way, source, other(atomic, source), slot, slot, meanwhile=change)
         wanted = b"girst " + b"first " * 19 + b"+"
         assert [key for key in keys if rc.execute_command("GET", key) != wanted] == []
 
 
 def test_what_arrives_expires_where_it_comes_from(atomic):
     """The node that the slot comes to does not know whether the other one has prolonged what it is told of too late."""
-    if atomic.server is Redis:
+    if atomic.way is Redis:
         pytest.skip("it counts no keys of slots that are on their way")
     slot = slot_of(b"expires there")
     source = atomic.owner(slot)
@@ -120,10 +120,10 @@ def test_what_arrives_expires_where_it_comes_from(atomic):
     for key in keys[:50]:
         source.ask("SET", key, "v", "PXAT", at)
     source.ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
-    atomic.server.halt(source, True)
+    atomic.way.halt(source, True)
     try:
-        atomic.server.start(source, target, slot, slot)
-        wait_for(lambda: atomic.server.state(target) == "arrived", what="the records' arrival")
+        atomic.way.start(source, target, slot, slot)
+        wait_for(lambda: state(atomic.way, target) == "arrived", what="the records' arrival")
         for key in keys[50:]:
             source.ask("SET", key, "v", "PXAT", at)
         wait_for(lambda: count() == 100)
@@ -133,8 +133,8 @@ def test_what_arrives_expires_where_it_comes_from(atomic):
         wait_for(lambda: count() == 0, what="expiry")
     finally:
         source.ask("DEBUG", "SET-ACTIVE-EXPIRE", "1")
-        atomic.server.halt(source, False)
-    wait_for(lambda: atomic.server.state(target) == "done", 60)
+        atomic.way.halt(source, False)
+    wait_for(lambda: state(atomic.way, target) == "done", 60)
     atomic.wait()
 
 
@@ -145,5 +145,5 @@ def test_atomically(atomic):
     for _ in range(4):
         source = cluster.owner(slot)
         target = other(cluster, source)
-        move(cluster, source, target, slot, slot)
+        move(cluster, cluster.way, source, target, slot, slot)
     finish(cluster, writers, cluster.owner(slot))
