@@ -8,7 +8,7 @@
 
 static struct {
     RedisModuleDict *newer, *older; /* NULL: none */
-    uint64_t began_us;              /* the newer one */
+    uint64_t began_us, aged_us;     /* when the newer one was new, when the older one was that */
     bool lost;
 } names;
 
@@ -23,6 +23,7 @@ static void age(void) {
     if (names.older) RedisModule_FreeDict(NULL, names.older);
     names.older = names.newer;
     names.newer = NULL;
+    names.aged_us = clock_monotonic_us();
 }
 
 void aside_note(const char *key, size_t len) {
@@ -55,12 +56,13 @@ static RedisModuleString *take_first(void) {
 }
 
 RedisModuleString *aside_next_due(void) {
-    while (names.older) {
+    uint64_t now_us = clock_monotonic_us();
+    while (names.older && now_us - names.aged_us >= GENERATION_US) {
         RedisModuleString *name = take_first();
         if (!aside_holds(name)) return name;
         RedisModule_FreeString(NULL, name);
     }
-    if (names.newer && clock_monotonic_us() - names.began_us >= GENERATION_US) age();
+    if (!names.older && names.newer && now_us - names.began_us >= GENERATION_US) age();
     return NULL;
 }
 

@@ -140,6 +140,21 @@ def test_bits_in_use_stay(own_server):
         assert told["left"] == 2 and records(r) == 0
 
 
+@pytest.mark.slow
+def test_what_the_server_has_worked_on_stays_with_it_for_a_minute(own_server):
+    """Whenever in the minute before that was: names grow old together."""
+    with own_server({"ckv.prefixes": '"*"', **FAST}).client() as r:
+        for name, wait_s in (("first", 50), ("second", 0)):
+            r.execute_command("SET", name, "v" * 1000)
+            r.execute_command("SETBIT", name, 7, 1)
+            time.sleep(wait_s)
+        named = time.monotonic()
+        assert records(r) == 0
+        wait_for(lambda: records(r) > 0, 200)
+        assert time.monotonic() - named > 55
+        wait_for(lambda: records(r) == 2)
+
+
 def test_a_replica_moves_by_itself(own_server):
     primary = own_server(FAST)
     replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", **FAST})
