@@ -104,7 +104,7 @@ def twin(r, command, *args):
     return ours
 
 
-def wait_for(condition, timeout=60, what="the condition"):
+def wait_for(condition, timeout=20, what="the condition"):
     """Polls until `condition()` is true, returns its value."""
     deadline = time.monotonic() + timeout
     while True:

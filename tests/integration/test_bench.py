@@ -101,6 +101,7 @@ def test_cache_duty(run, lines, part):
     assert {"expiry": "after s", "hits": "exact LRU", "limit": "volatile-ttl"}[part] in said
 
 
+@pytest.mark.timeout(400)  # it learns dictionaries, which takes seconds of a processor that others use as well
 def test_caches(run, tmp_path, lines):
     """A cache is measured anew; those measured before stay."""
     table, result = tmp_path / "caches.csv", tmp_path / "result.json"
@@ -140,6 +141,7 @@ def test_transparent(run, lines):
 
 
 @pytest.mark.slow  # it learns from 600,000 keys of each kind
+@pytest.mark.timeout(600)
 def test_codec(run, tmp_path, lines):
     path = tmp_path / "values.u32le"
     path.write_bytes(b"".join(len(value).to_bytes(4, "little") + value for value in lines.read_bytes().splitlines()))

@@ -65,6 +65,7 @@ def finish(cluster, writers, what):
     assert sum(p.ask("CDBSIZE") for p in cluster.primaries if p.alive()) == stored
 
 
+@pytest.mark.timeout(900)  # it moves slot by slot, under load
 def test_reshard_under_load():
     with Cluster() as cluster:
         a, b, c = cluster.primaries

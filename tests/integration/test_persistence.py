@@ -386,6 +386,7 @@ def test_what_damage_hides_is_not_waited_for(own_server):
 ROUNDS = 60
 
 
+@pytest.mark.timeout(240)
 def test_flipped_bits_without_a_checksum(saved):
     """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
     server, data, stored = saved

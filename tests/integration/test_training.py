@@ -84,6 +84,7 @@ def test_trained_on_other_data(own_server):
         assert info(r)["dictionaries"] <= 2
 
 
+@pytest.mark.timeout(600)
 def test_taken_only_if_worth_it(own_server):
     """Data that grows and does not change keeps its dictionaries; another kind of data gets new ones."""
     server = own_server({"ckv.train-after": "256kb", "ckv.dictionary-size": "64kb"})
