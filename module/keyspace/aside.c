@@ -8,7 +8,7 @@
 
 static struct {
     RedisModuleDict *newer, *older; /* NULL: none */
-    uint64_t began_us, aged_us;     /* when the newer one was new, when the older one was that */
+    uint64_t since_us;              /* when the newer one began */
     bool lost;
 } names;
 
@@ -23,14 +23,14 @@ static void age(void) {
     if (names.older) RedisModule_FreeDict(NULL, names.older);
     names.older = names.newer;
     names.newer = NULL;
-    names.aged_us = clock_monotonic_us();
+    names.since_us = clock_monotonic_us();
 }
 
 void aside_note(const char *key, size_t len) {
     if (names.newer && RedisModule_DictSize(names.newer) >= NAMES_MAX) age();
     if (!names.newer) {
         names.newer = RedisModule_CreateDict(NULL);
-        names.began_us = clock_monotonic_us();
+        if (!names.older) names.since_us = clock_monotonic_us();
     }
     RedisModule_DictSetC(names.newer, (void *)key, len, NULL);
 }
@@ -56,13 +56,13 @@ static RedisModuleString *take_first(void) {
 }
 
 RedisModuleString *aside_next_due(void) {
-    uint64_t now_us = clock_monotonic_us();
-    while (names.older && now_us - names.aged_us >= GENERATION_US) {
+    if (clock_monotonic_us() - names.since_us < GENERATION_US) return NULL;
+    while (names.older) {
         RedisModuleString *name = take_first();
         if (!aside_holds(name)) return name;
         RedisModule_FreeString(NULL, name);
     }
-    if (!names.older && names.newer && now_us - names.began_us >= GENERATION_US) age();
+    if (names.newer) age();
     return NULL;
 }
 
