@@ -1,25 +1,14 @@
 /* page.c: records packed into one block. The bytes are drawn in page.h. */
-#include "map/page.h"
+#include "map/page_inside.h"
 
 #include <string.h>
 
-#define LEN_NARROW    255 /* the longest payload of a page that is not WIDE */
-#define USES_BITS     2
-#define USES_PER_BYTE (8 / USES_BITS)
+#define LEN_NARROW 255 /* the longest payload of a page that is not WIDE */
 
 /* ---- where things lie ------------------------------------------------------------------------ */
 
-static inline uint32_t len_bytes(const page *p) {
-    return p->flags & PAGE_WIDE ? 2 : 1;
-}
-static inline uint8_t *lens(const page *p) {
-    return page_tags(p) + p->slots;
-}
 static inline uint8_t *codes(const page *p) {
     return lens(p) + p->slots * len_bytes(p);
-}
-static inline uint8_t *block_end(const page *p) {
-    return (uint8_t *)p + p->cap;
 }
 
 static uint32_t heads_before(const page *p, uint32_t slot) {
@@ -31,36 +20,6 @@ static uint32_t heads_before(const page *p, uint32_t slot) {
 
 uint32_t page_records(const page *p) {
     return p->slots - heads_before(p, p->slots);
-}
-
-/* Payload bytes of the slots before `slot`. */
-static uint32_t payload_before(const page *p, uint32_t slot) {
-    uint32_t sum = 0;
-    const uint8_t *l = lens(p);
-    if (p->flags & PAGE_WIDE) {
-        for (uint32_t i = 0; i < slot; i++) sum += (uint32_t)(l[2 * i] | l[2 * i + 1] << 8);
-    } else {
-        for (uint32_t i = 0; i < slot; i++) sum += l[i];
-    }
-    return sum;
-}
-
-static inline uint32_t uses_bytes(uint32_t slots) {
-    return (slots + USES_PER_BYTE - 1) / USES_PER_BYTE;
-}
-
-/* Bytes of the arrays before `uses`, without the base. */
-static uint32_t bytes_before_uses(const page *p) {
-    uint32_t bytes = p->slots * (1 + len_bytes(p));
-    if (p->flags & PAGE_EXPIRY) bytes += 2 * page_records(p);
-    return bytes;
-}
-
-static uint32_t array_bytes(const page *p) {
-    uint32_t bytes = bytes_before_uses(p);
-    if (p->flags & PAGE_EXPIRY) bytes += BASE_BYTES;
-    if (p->flags & PAGE_USES) bytes += uses_bytes(p->slots);
-    return bytes;
 }
 
 /* Only if the page has them. */
@@ -557,48 +516,4 @@ void page_set_cap(page *p, size_t cap) {
     uint32_t payload = payload_bytes(p);
     memmove((uint8_t *)p + cap - payload, block_end(p) - payload, payload);
     p->cap = (uint16_t)cap;
-}
-
-/* ---- invariants ------------------------------------------------------------------------------ */
-
-static bool single_sane(const uint8_t *payload, uint32_t len, uint8_t flags) {
-    if (len == 0) return false;
-    return payload[0] == PAGE_LARGE ? flags & PAGE_LARGES && len == PAGE_LARGE_BYTES
-                                    : 1u + payload[0] <= len;
-}
-
-static bool slots_sane(const page *p) {
-    const uint8_t *tags = page_tags(p), *payload = block_end(p);
-    bool in_group = false, seen[PAGE_TAG_SINGLE] = {false};
-    for (uint32_t i = 0; i < p->slots; i++) {
-        uint32_t len = page_len(p, i);
-        payload -= len;
-        if (len > PAGE_PAYLOAD_MAX) return false;
-        if (page_is_head(tags[i])) {
-            if (i + 1u == p->slots || !page_is_member(tags[i + 1])) return false;
-            if (len > PAGE_KEY_MAX) return false;
-            memset(seen, 0, sizeof seen);
-            in_group = true;
-        } else if (page_is_member(tags[i])) {
-            if (!in_group || seen[tags[i]]) return false;
-            seen[tags[i]] = true;
-        } else {
-            if (!single_sane(payload, len, p->flags)) return false;
-            in_group = false;
-        }
-    }
-    return true;
-}
-
-bool page_sane(const page *p, size_t bytes) {
-    if (bytes < PAGE_HEADER_BYTES || p->cap > bytes || p->cap > PAGE_BYTES) return false;
-    if (p->used > p->cap || p->used < PAGE_HEADER_BYTES) return false;
-    if (p->flags & ~(PAGE_WIDE | PAGE_EXPIRY | PAGE_LARGES | PAGE_USES)) return false;
-    uint32_t least = PAGE_HEADER_BYTES + p->slots * (1 + len_bytes(p));
-    if (p->flags & PAGE_EXPIRY) least += BASE_BYTES;
-    if (p->flags & PAGE_USES) least += uses_bytes(p->slots);
-    if (least > p->used) return false;
-    least = PAGE_HEADER_BYTES + array_bytes(p);
-    if (least > p->used || payload_before(p, p->slots) != p->used - least) return false;
-    return slots_sane(p);
 }
