@@ -10,6 +10,7 @@
  * averages for one record: what it takes without its length, and for zstd without its frame header.
  */
 #define ZSTD_STATIC_LINKING_ONLY
+#include "core/codec/codec_inside.h"
 #include "core/codec/codec_values.h"
 #include "common/common.h"
 
@@ -208,7 +209,7 @@ static const phrase_dict *dict_for(const codec *c, const phrase_sample *r) {
 }
 
 static const phrase_dict *dict_of(const codec *c, const uint8_t *from) {
-    return c->values[c->kinds ? *from >> (8 - c->lead_bits) : 0];
+    return c->values[c->kinds ? codec_lead(*from) : 0];
 }
 
 static size_t phrase_encode_record(void *self, const phrase_sample *r, uint8_t *to, size_t cap) {

@@ -65,8 +65,7 @@ uint32_t codec_kinds(const codec *c) {
 
 void codec_use_kinds(codec *c) {
     uint32_t kinds = codec_kinds(c);
-    c->lead_bits = kinds < 4 ? 2 : 3;
-    for (uint32_t i = 0; i < kinds; i++) phrase_set_lead(c->values[i], i, c->lead_bits);
+    for (uint32_t i = 0; i < kinds; i++) phrase_set_lead(c->values[i], (2u << i) - 2, i + 1);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -140,8 +139,8 @@ static const phrase_dict *dict_of(const codec *c, const uint8_t *src, size_t *pr
     *prefix = 0;
     if (!c) return NULL;
     if (c->kinds) {
-        uint32_t kind = src[0] >> (8 - c->lead_bits);
-        return src[0] == ESCAPE_KIND || kind >= KINDS_MAX ? NULL : c->values[kind];
+        uint32_t kind = codec_lead(src[0]);
+        return kind < KINDS_MAX ? c->values[kind] : NULL;
     }
     if (src[0] != ESCAPE_KIND) return c->values[0];
     *prefix = PREFIX;

@@ -16,8 +16,9 @@
  *      [0xfe][2][phrase codes ...]                 values only; in files before format 4: of the
  *                                                  second kind, which was that of long values
  *
- * A kind takes 0, 2 or 3 bits, where values are of one, of up to 3, or of up to 7. Keys are of one,
- * and never zstd's: equal keys must have equal encodings under one codec.
+ * Where values are of several kinds, one is as many 1 bits as its number, and a 0; the first is
+ * that of the most values. Where they are of one, as keys are, it takes no bits. Keys are never
+ * zstd's: equal keys must have equal encodings under one codec.
  */
 #ifndef CKV_CODEC_H
 #define CKV_CODEC_H
@@ -49,7 +50,6 @@ typedef struct codec {
     phrase_dict *keys;                     /* NULL: none learned */
     phrase_dict *values[KINDS_MAX];        /* by kind; NULL behind the last, or none learned */
     kinds_model *kinds;                    /* NULL: of one kind; of two, by length */
-    unsigned lead_bits;                    /* at the front of an encoding, for its kind */
     uint32_t long_ratio;                   /* of long values, encoded / raw bytes, in millionths */
     const struct ZSTD_CDict_s *zstd_write; /* NULL: none learned */
     void *zstd_write_room;                 /* what it lives in */

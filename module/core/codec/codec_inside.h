@@ -18,10 +18,14 @@
  * none, or of more than CODEC_ZSTD_MAX bytes. */
 size_t codec_frame_content(const uint8_t *src, size_t n);
 
-/* Of several kinds, told apart by c->kinds: lets each encoding begin with its kind, in
- * c->lead_bits, one of which is always 0. */
+/* Of several kinds, told apart by c->kinds: lets each encoding begin with its kind. */
 void codec_use_kinds(codec *c);
-_Static_assert(KINDS_MAX < 1 << 3, "bits for a kind");
+
+/* A kind is as many 1 bits as its number, and a 0: no byte of an escape. */
+static inline uint32_t codec_lead(uint8_t first) {
+    return (uint32_t)__builtin_clz(~((uint32_t)first << 24));
+}
+_Static_assert(KINDS_MAX <= 7, "the escapes are seven 1 bits and one more");
 
 static inline size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
     if (n + 1 > cap) return CODEC_NO_ROOM;

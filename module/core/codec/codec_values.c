@@ -9,9 +9,11 @@
  *                           --> one dictionary for all, one for each kind: for which does that pay?
  *                           --> the others share one with what they are most alike, if they are
  *                               at all, or with each other
+ *                           --> all apart, some joined, one for all: what makes least of all
+ * values?
  *
- * The second is asked of all that there is to learn from: of a part of it, two dictionaries are
- * worse than one much more often.
+ * From the second on all that there is to learn from is asked: of a part of it, two dictionaries
+ * are worse than one much more often.
  */
 #include "codec/codec_values.h"
 #include "base/pace.h"
@@ -30,8 +32,10 @@
 /* Of the values one in so many is not learned, but encoded to compare; so many bytes of a kind. */
 #define TEST_EVERY     32
 #define TEST_BYTES_MAX (256u << 10)
-/* What a dictionary of its own must save of a kind's bytes: 1 in so many. */
-#define WORTH_IT 50
+/* What a dictionary of its own must save of a kind's bytes, and all of them of all bytes: 1 in so
+ * many. */
+#define WORTH_IT     50
+#define ALL_WORTH_IT 200
 
 typedef struct values {
     const mem *mem;
@@ -41,6 +45,7 @@ typedef struct values {
     uint8_t *kind_of;    /* [n] */
     phrase_sample *some; /* [n] */
     double bytes, bytes_of[KINDS_MAX];
+    size_t count_of[KINDS_MAX];
     /* What the small dictionary of one kind, as they were learned, makes of the values of another,
      * by what their own does. */
     double unlike[KINDS_MAX][KINDS_MAX];
@@ -48,8 +53,14 @@ typedef struct values {
     codec_workspace work;
 } values;
 
+/* Bytes that values come to: by one dictionary for all, and by one of their kind's own. */
+typedef struct outcome {
+    double whole, apart;
+} outcome;
+
 typedef struct dicts {
     phrase_dict *of[KINDS_MAX];
+    outcome outcome[KINDS_MAX]; /* where one for all is compared with them */
 } dicts;
 
 static void free_dicts(dicts *d) {
@@ -61,12 +72,14 @@ static void free_dicts(dicts *d) {
 /* Without a model all are of one kind. */
 static void sort_by_kind(values *v, const kinds_model *model) {
     memset(v->bytes_of, 0, sizeof v->bytes_of);
+    memset(v->count_of, 0, sizeof v->count_of);
     for (size_t i = 0; i < v->n; i++) {
         pace_keep();
         uint32_t len = v->all[i].len;
         uint32_t kind = model && len > 0 ? kinds_of(model, v->all[i].data, len) : 0;
         v->kind_of[i] = (uint8_t)kind;
         v->bytes_of[kind] += len;
+        v->count_of[kind] += len > 0;
     }
 }
 
@@ -125,19 +138,30 @@ static void join(kinds_model *model, uint32_t a, uint32_t b) {
         if (model->kind[lane] == b) model->kind[lane] = (uint8_t)a;
 }
 
-/* Gives the kinds that are left, and their dictionaries, the lowest numbers; returns how many they
- * are. */
-static uint32_t number(kinds_model *model, dicts *d) {
-    uint32_t kinds = 0;
+/* The kind of the most values among those that are not `done`; KINDS_MAX: there is none. */
+static uint32_t most_values(const values *v, const bool done[KINDS_MAX]) {
+    uint32_t most = KINDS_MAX;
     for (uint32_t kind = 0; kind < KINDS_MAX; kind++) {
-        bool any = false;
-        for (int lane = 0; lane < KINDS_LANES; lane++) any |= model->kind[lane] == kind;
-        if (!any) continue;
-        join(model, kinds, kind);
-        phrase_dict *dict = d->of[kind];
-        d->of[kind] = NULL;
-        d->of[kinds++] = dict;
+        if (done[kind] || v->count_of[kind] == 0) continue;
+        if (most == KINDS_MAX || v->count_of[kind] > v->count_of[most]) most = kind;
     }
+    return most;
+}
+
+/* Numbers the kinds of which there are values, and their dictionaries, by how many those are: the
+ * first has the fewest bits before each. Returns how many kinds they are. */
+static uint32_t number(values *v, kinds_model *model, dicts *d) {
+    bool done[KINDS_MAX] = {false};
+    uint8_t to[KINDS_MAX] = {0};
+    dicts was = *d;
+    uint32_t kinds = 0;
+    *d = (dicts){0};
+    for (uint32_t kind; (kind = most_values(v, done)) < KINDS_MAX; kinds++) {
+        done[kind] = true;
+        to[kind] = (uint8_t)kinds;
+        d->of[kinds] = was.of[kind];
+    }
+    for (int lane = 0; lane < KINDS_LANES; lane++) model->kind[lane] = to[model->kind[lane]];
     return kinds;
 }
 
@@ -191,65 +215,90 @@ static uint32_t nearest(const values *v, const kinds_model *model, uint32_t kind
 
 /* ---- for which one of its own pays ----------------------------------------------------------- */
 
-/* Bytes that values come to: by one dictionary for all, and by one for each kind. */
-typedef struct outcome {
-    double whole, apart;
-} outcome;
-
-static bool compare(values *v, uint32_t kind, const dicts *d, phrase_dict *whole, outcome *o) {
-    double encoded[2];
-    if (!test(v, kind, (phrase_dict *[]){whole, d->of[kind]}, 2, encoded)) return false;
-    *o = (outcome){encoded[0], encoded[1]};
-    return true;
-}
-
 static bool is_worth_it(outcome o) {
     return o.apart + o.whole / WORTH_IT < o.whole;
 }
 
+/* A dictionary for a kind, and what it and the one for all make of its values. False: out of
+ * memory. */
+static bool learn_and_compare(values *v, uint32_t kind, phrase_dict *whole, dicts *d) {
+    double encoded[2];
+    d->of[kind] = learn(v, kind);
+    if (!d->of[kind] || !test(v, kind, (phrase_dict *[]){whole, d->of[kind]}, 2, encoded))
+        return false;
+    d->outcome[kind] = (outcome){encoded[0], encoded[1]};
+    return true;
+}
+
 /* Joins each kind for which a dictionary of its own does not pay with what it is most alike, or the
- * others of these, so that they share one. False: out of memory. */
-static bool join_others(values *v, kinds_model *model, uint32_t kinds, phrase_dict *whole,
-                        dicts *d) {
+ * others of these, so that they share one. Says which kinds are no longer what they were. */
+static void join_others(values *v, kinds_model *model, uint32_t kinds, const dicts *d,
+                        bool changed[KINDS_MAX]) {
     uint32_t lane[KINDS_MAX], to[KINDS_MAX], other = KINDS_MAX;
     for (uint32_t kind = 0; kind < kinds; kind++) {
-        outcome o;
-        if (!compare(v, kind, d, whole, &o)) return false;
         lane[kind] = any_lane(model, kind);
-        to[kind] = is_worth_it(o) ? lane[kind] : nearest(v, model, kind);
+        to[kind] = is_worth_it(d->outcome[kind]) ? lane[kind] : nearest(v, model, kind);
         if (to[kind] < KINDS_MAX) continue;
         if (other == KINDS_MAX) other = lane[kind];
         to[kind] = other;
     }
-    bool joined[KINDS_MAX] = {false};
     for (uint32_t kind = 0; kind < kinds; kind++) {
         uint32_t a = model->kind[to[kind]], b = model->kind[lane[kind]];
         if (a == b) continue;
         join(model, a, b);
-        joined[a] = joined[b] = true;
+        changed[a] = changed[b] = true;
     }
     sort_by_kind(v, model);
-    for (uint32_t kind = 0; kind < kinds; kind++) {
-        if (!joined[kind]) continue;
-        phrase_free(d->of[kind]);
-        d->of[kind] = NULL;
-        if (v->bytes_of[kind] > 0 && !(d->of[kind] = learn(v, kind))) return false;
-    }
-    return true;
 }
 
-/* Whether all kinds together gain by their dictionaries, and these have room: the smallest that
- * there is may take more than the part of a small kind. */
-static bool pay(values *v, uint32_t kinds, phrase_dict *whole, const dicts *d) {
-    outcome all = {0}, o;
-    size_t bytes = 0;
-    for (uint32_t kind = 0; kind < kinds; kind++) {
-        if (!compare(v, kind, d, whole, &o)) return false;
-        all.whole += o.whole;
-        all.apart += o.apart;
+/* What dictionaries of their kinds make of all values, by what the one for all does; INFINITY if
+ * they have no room: the smallest that there is may take more than the part of a small kind. */
+static double apart_by_whole(const values *v, const dicts *d) {
+    bool done[KINDS_MAX] = {false};
+    double whole = 0, apart = 0;
+    size_t bytes = 0, bits = 0;
+    for (uint32_t kind; (kind = most_values(v, done)) < KINDS_MAX; done[kind] = true) {
+        whole += d->outcome[kind].whole;
+        apart += d->outcome[kind].apart + (double)(++bits * v->count_of[kind]) / 8;
         bytes += phrase_bytes(d->of[kind]);
     }
-    return is_worth_it(all) && bytes <= v->room + v->room / 16;
+    return bytes <= v->room + v->room / 16 && whole > 0 ? apart / whole : INFINITY;
+}
+
+/* Frees the dictionaries of a that are not b's as well, and takes b for it. */
+static void replace(dicts *a, const dicts *b) {
+    for (int i = 0; i < KINDS_MAX; i++)
+        if (a->of[i] && a->of[i] != b->of[i]) phrase_free(a->of[i]);
+    *a = *b;
+}
+
+/* Leaves in d the dictionaries of all kinds, or of what is left when those for which one of their
+ * own does not pay share some, whatever makes less of all values. Returns how much by the one for
+ * all; 0: out of memory. */
+static double learn_apart(values *v, kinds_model *model, uint32_t kinds, phrase_dict *whole,
+                          dicts *d) {
+    uint8_t all[KINDS_LANES];
+    bool changed[KINDS_MAX] = {false}, done = true;
+    for (uint32_t kind = 0; kind < kinds; kind++)
+        if (!learn_and_compare(v, kind, whole, d)) return 0;
+    double apart = apart_by_whole(v, d), joined = 0;
+    dicts shared = *d;
+    memcpy(all, model->kind, sizeof all);
+    join_others(v, model, kinds, d, changed);
+    for (uint32_t kind = 0; kind < kinds; kind++) {
+        if (!changed[kind]) continue;
+        shared.of[kind] = NULL;
+        done = done && (v->count_of[kind] == 0 || learn_and_compare(v, kind, whole, &shared));
+    }
+    if (done) joined = apart_by_whole(v, &shared);
+    if (done && joined < apart) {
+        replace(d, &shared);
+        return joined;
+    }
+    replace(&shared, d);
+    memcpy(model->kind, all, sizeof all);
+    sort_by_kind(v, model);
+    return done ? apart : 0;
 }
 
 /* Leaves in d the dictionaries that pay: `whole`, the one for all, or one for each of several
@@ -258,21 +307,14 @@ static uint32_t choose(values *v, kinds_model *model, uint32_t kinds, dicts *d) 
     phrase_dict *whole = d->of[0];
     d->of[0] = NULL;
     sort_by_kind(v, model);
-    bool done = true;
-    for (uint32_t kind = 0; done && kind < kinds; kind++)
-        done = (d->of[kind] = learn(v, kind)) != NULL;
-    done = done && join_others(v, model, kinds, whole, d);
-    if (done) {
-        kinds = number(model, d);
-        sort_by_kind(v, model);
-    }
-    if (done && kinds > 1 && pay(v, kinds, whole, d)) {
+    double apart = learn_apart(v, model, kinds, whole, d);
+    if (apart > 0 && apart + 1. / ALL_WORTH_IT < 1) {
         phrase_free(whole);
-        return kinds;
+        return number(v, model, d);
     }
     free_dicts(d);
     d->of[0] = whole;
-    return done;
+    return apart > 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -286,7 +328,8 @@ static uint32_t learn_all(values *v, kinds_model *model, dicts *d) {
         v->compares = true;
         sort_by_kind(v, model);
         if (!join_alike(v, model, kinds)) return 0;
-        kinds = number(model, d);
+        sort_by_kind(v, model);
+        kinds = number(v, model, d);
         v->compares = kinds > 1;
     }
     sort_by_kind(v, NULL);
