@@ -141,6 +141,7 @@ def test_bits_in_use_stay(own_server):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # two minutes of it waiting
 def test_what_the_server_has_worked_on_stays_with_it_for_a_minute(own_server):
     """Whenever in the minute before that was: names grow old together."""
     with own_server({"ckv.prefixes": '"*"', **FAST}).client() as r:

@@ -31,8 +31,6 @@
 #define JOIN_TOKENS   (4u << 20) /* that neighbours are looked for among */
 /* Before any is known, each pseudo-phrase of copies is taken for 1 in this of all tokens. */
 #define COPIES_AT_FIRST 256
-/* Copies of fewer bytes than 1 in this of the sample are not worth looking for. */
-#define COPIES_SHARE 50
 
 static uint32_t power_of_two(size_t at_least) {
     uint32_t n = 1;
@@ -328,7 +326,6 @@ bool lexicon_join(lexicon *x, const sample_set *set) {
     if (t.cells && tokens) {
         memset(t.cells, 0, t.n * sizeof *t.cells);
         size_t n = lexicon_parse(x, set, tokens, most);
-        if (x->copied < set->bytes / COPIES_SHARE) x->copies = false;
         count_pairs(x, &t, tokens, n < most ? n : most);
         price(x);
         float all = count_all(x);

@@ -22,6 +22,10 @@
  * parses the sample with what the last one left:
  *
  *      grow --> join neighbours --> weed out --> join again --> weed out until it fits --> codes
+ *                                         |
+ *                                         +--> are copies worth it? As long as there are phrases
+ *                                              that stand in one record alone, nobody can tell:
+ *                                              they are taken where copies will be.
  */
 #include "base/pace.h"
 #include "base/siphash.h"
@@ -42,6 +46,11 @@
 #define OFTEN_MOST      128
 #define FREQUENT_BYTES  (3u << 20) /* so much is enough to know frequent phrases by */
 #define JOIN_BYTES      (4u << 20) /* and so much for which neighbours to join */
+/* Copies must save 1 in so many bytes: to look for them makes encoding a tenth to a quarter slower.
+ * So many bytes to learn from, and to test with, are enough to know. */
+#define COPIES_SAVE       64
+#define COPIES_BYTES      (1u << 20)
+#define COPIES_TEST_BYTES (256u << 10)
 /* Dictionaries of more frequent phrases are smaller; they may be worse by this part. */
 #define SMALLER_IS_WORTH 200
 /* Every so many bytes of sample, a pair must be seen once more: the number of phrases then stays at
@@ -182,26 +191,6 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
     return d;
 }
 
-/* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
- * of memory. */
-static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
-    sample_set some = front(set, JOIN_BYTES);
-    lexicon_count(x, &some);
-    return lexicon_join(x, &some) && weed_out(x, &some, PHRASES_MOST) && lexicon_join(x, &some) &&
-           shrink(x, set, limits);
-}
-
-static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
-                          uint32_t often) {
-    lexicon x;
-    phrase_dict *d = NULL;
-    bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
-    if (done) done = limits->cheapest ? refine(&x, set, limits) : shrink(&x, set, limits);
-    if (done) d = make_dict(&x, set, limits);
-    lexicon_free(&x);
-    return d;
-}
-
 /* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
  * counts as it is. False: out of memory. */
 static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uint32_t *ratio) {
@@ -226,10 +215,60 @@ static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uin
     return done;
 }
 
+/* What a dictionary's cheapest parse makes of a set without copies, if with them it is `with`. */
+static bool rate_without_copies(phrase_dict *d, const sample_set *set, uint32_t *without) {
+    uint32_t copies = d->copies;
+    d->copies = 0;
+    bool rated = rate(d, set, true, without);
+    d->copies = copies;
+    return rated;
+}
+
+/* Gives up copies if they are not worth it, as a dictionary of a part of the set tells. False: out
+ * of memory. */
+static bool judge_copies(lexicon *x, const sample_set *set, const sample_set *test,
+                         const limits *limits) {
+    sample_set learned = front(set, COPIES_BYTES), tested = front(test, COPIES_TEST_BYTES);
+    uint32_t with, without, copy_count[COPY_CODES];
+    uint32_t *count = x->mem->alloc(x->n * sizeof *count);
+    if (!count) return false;
+    memcpy(count, x->count, x->n * sizeof *count);
+    memcpy(copy_count, x->copy_count, sizeof copy_count);
+    phrase_dict *d = make_dict(x, &learned, limits);
+    bool done = d && rate(d, &tested, true, &with) && rate_without_copies(d, &tested, &without);
+    if (done) x->copies = with < without - without / COPIES_SAVE;
+    if (d) phrase_free(d);
+    memcpy(x->copy_count, copy_count, sizeof copy_count);
+    memcpy(x->count, count, x->n * sizeof *count);
+    x->mem->free(count);
+    return done;
+}
+
+/* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
+ * of memory. */
+static bool refine(lexicon *x, const sample_set *set, const sample_set *test,
+                   const limits *limits) {
+    sample_set some = front(set, JOIN_BYTES);
+    lexicon_count(x, &some);
+    return lexicon_join(x, &some) && weed_out(x, &some, PHRASES_MOST) &&
+           judge_copies(x, &some, test, limits) && lexicon_join(x, &some) && shrink(x, set, limits);
+}
+
+static phrase_dict *learn(const mem *m, const sample_set *set, const sample_set *test,
+                          const limits *limits, uint32_t often) {
+    lexicon x;
+    phrase_dict *d = NULL;
+    bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
+    if (done) done = limits->cheapest ? refine(&x, set, test, limits) : shrink(&x, set, limits);
+    if (done) d = make_dict(&x, set, limits);
+    lexicon_free(&x);
+    return d;
+}
+
 /* NULL: out of memory. */
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
                                    const limits *limits, uint32_t often) {
-    phrase_dict *d = learn(m, set, limits, often);
+    phrase_dict *d = learn(m, set, test, limits, often);
     if (!d || rate(d, test, false, &d->ratio)) return d;
     phrase_free(d);
     return NULL;

@@ -18,8 +18,7 @@ static unsigned number(void) {
 }
 
 /* Letters that nothing tells beforehand: any of 16, of which the next kind has 12. That
- * dictionaries of their own gain by it is certain then: 3.0 to 3.5%, whatever the random numbers.
- */
+ * dictionaries of their own gain by it is certain then: 3 to 5%, whatever the random numbers. */
 static size_t letters(char *to, int kind, int n) {
     for (int i = 0; i < n; i++) to[i] = (char)('A' + 4 * kind + (int)(test_random() % 16));
     to[n] = 0;
@@ -33,11 +32,10 @@ static size_t make_value(char *value, int kind) {
     if (kind == 0) return (size_t)sprintf(value, "%s", name);
     if (kind == 1) return (size_t)sprintf(value, "%s;%u;%u", name, number() % 100, number() % 100);
     name[len / 2] = 0;
-    return (size_t)sprintf(
-        value,
-        "{\"login\":\"%s\",\"url\":\"https://example.org/users/%s\",\"gists_url\":"
-        "\"https://example.org/users/%s/gists\",\"type\":\"User\",\"score\":%u}",
-        name, name, name, number() % 100);
+    return (size_t)sprintf(value,
+                           "{\"login\":\"%s\",\"url\":\"https://example.org/users/%s\","
+                           "\"type\":\"User\",\"site_admin\":false,\"score\":%u}",
+                           name, name, number() % 100);
 }
 
 static void make_records(void) {
@@ -76,7 +74,7 @@ static codec *train(const phrase_sample *samples, size_t n) {
     return c;
 }
 
-/* Values that no codec has seen come back; how many bytes they take. */
+/* Values that no codec has seen come back; how many bytes they take in the cheapest way. */
 static size_t encoded_bytes(const codec *c, codec_workspace *w, int kind) {
     size_t sum = 0, len;
     char value[600];
@@ -89,7 +87,7 @@ static size_t encoded_bytes(const codec *c, codec_workspace *w, int kind) {
             const uint8_t *back = codec_decode_value(c, w, out.bytes, out.len, &len);
             CHECK(back && len == n && !memcmp(back, value, n));
             CHECK(codec_value_len(c, out.bytes, out.len) == n);
-            sum += out.len;
+            if (pace == CODEC_CHEAPEST) sum += out.len;
         }
     }
     return sum;
