@@ -23,8 +23,9 @@ static uint16_t get_u16(const uint8_t *src) {
 }
 
 static const uint8_t kinds_magic[4] = {0xca, 'k', 'd', 1};
-#define KINDS_HEAD  (sizeof kinds_magic + 1 + 4)
-#define MODEL_BYTES (KINDS_LANES + KINDS_FEATURES * KINDS_LANES * 2)
+#define KINDS_HEAD     (sizeof kinds_magic + 1 + 4)
+#define LONG_RATIO_MAX 1000000u /* what gets no smaller is stored as it is */
+#define MODEL_BYTES    (KINDS_LANES + KINDS_FEATURES * KINDS_LANES * 2)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
@@ -128,6 +129,7 @@ static bool load_kinds(const mem *m, codec *c, const uint8_t *src, const uint8_t
     if ((size_t)(end - src) < KINDS_HEAD + MODEL_BYTES) return false;
     uint32_t kinds = src[sizeof kinds_magic];
     c->long_ratio = get_u32(src + sizeof kinds_magic + 1);
+    if (c->long_ratio > LONG_RATIO_MAX) return false;
     src += KINDS_HEAD;
     if (kinds < 2 || kinds > KINDS_MAX || !(c->kinds = m->alloc(sizeof *c->kinds)) ||
         !load_model(c->kinds, kinds, src))

@@ -83,15 +83,22 @@ static void sort_by_kind(values *v, const kinds_model *model) {
     }
 }
 
-/* Takes values of a kind that are to be learned, or of the others, to v->some, `most` bytes of
- * them; returns how many. Whatever kinds there are, those to be learned are always the same ones.
- */
+/* Whether the value of this number is encoded to compare, and not learned: always the same ones,
+ * whatever kinds there are, and some of each even if kinds come in turn. */
+static bool is_tested(const values *v, size_t i) {
+    return v->compares && (uint32_t)i * 2654435769u / (UINT32_MAX / TEST_EVERY + 1) == 0;
+}
+
+/* Takes values of a kind that are to be learned, or of the others, to v->some; returns how many.
+ * Where there are many, so many that `most` bytes would come of all the kind's, from all over. */
 static size_t take(values *v, uint32_t kind, bool to_test, double most) {
     size_t n = 0;
-    double bytes = 0;
-    for (size_t i = 0; i < v->n && bytes < most; i++) {
-        bool tests = v->compares && i % TEST_EVERY == TEST_EVERY / 2;
-        if (v->kind_of[i] != kind || tests != to_test) continue;
+    double bytes = 0, passed = 0, all = v->bytes_of[kind];
+    if (v->compares) all = to_test ? all / TEST_EVERY : all - all / TEST_EVERY;
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->kind_of[i] != kind || is_tested(v, i) != to_test) continue;
+        passed += v->all[i].len;
+        if (bytes * all > most * passed) continue;
         pace_keep();
         bytes += v->all[i].len;
         v->some[n++] = v->all[i];
@@ -219,13 +226,22 @@ static bool is_worth_it(outcome o) {
     return o.apart + o.whole / WORTH_IT < o.whole;
 }
 
+/* Bits that will stand before each value of a kind. */
+static unsigned lead_bits(const values *v, uint32_t kind) {
+    unsigned bits = 1;
+    for (uint32_t other = 0; other < KINDS_MAX; other++)
+        bits += v->count_of[other] > v->count_of[kind] ||
+                (other < kind && v->count_of[other] == v->count_of[kind]);
+    return bits;
+}
+
 /* A dictionary for a kind, and what it and the one for all make of its values. False: out of
  * memory. */
 static bool learn_and_compare(values *v, uint32_t kind, phrase_dict *whole, dicts *d) {
     double encoded[2];
-    d->of[kind] = learn(v, kind);
-    if (!d->of[kind] || !test(v, kind, (phrase_dict *[]){whole, d->of[kind]}, 2, encoded))
-        return false;
+    if (!(d->of[kind] = learn(v, kind))) return false;
+    phrase_set_lead(d->of[kind], 0, lead_bits(v, kind));
+    if (!test(v, kind, (phrase_dict *[]){whole, d->of[kind]}, 2, encoded)) return false;
     d->outcome[kind] = (outcome){encoded[0], encoded[1]};
     return true;
 }
@@ -252,17 +268,19 @@ static void join_others(values *v, kinds_model *model, uint32_t kinds, const dic
 }
 
 /* What dictionaries of their kinds make of all values, by what the one for all does; INFINITY if
- * they have no room: the smallest that there is may take more than the part of a small kind. */
+ * there is one kind, or they have no room: the smallest that there is may take more than the part
+ * of a small kind. */
 static double apart_by_whole(const values *v, const dicts *d) {
-    bool done[KINDS_MAX] = {false};
     double whole = 0, apart = 0;
-    size_t bytes = 0, bits = 0;
-    for (uint32_t kind; (kind = most_values(v, done)) < KINDS_MAX; done[kind] = true) {
+    size_t bytes = 0, kinds = 0;
+    for (uint32_t kind = 0; kind < KINDS_MAX; kind++) {
+        if (v->count_of[kind] == 0) continue;
+        kinds++;
         whole += d->outcome[kind].whole;
-        apart += d->outcome[kind].apart + (double)(++bits * v->count_of[kind]) / 8;
+        apart += d->outcome[kind].apart;
         bytes += phrase_bytes(d->of[kind]);
     }
-    return bytes <= v->room + v->room / 16 && whole > 0 ? apart / whole : INFINITY;
+    return kinds > 1 && bytes <= v->room + v->room / 16 && whole > 0 ? apart / whole : INFINITY;
 }
 
 /* Frees the dictionaries of a that are not b's as well, and takes b for it. */
@@ -351,6 +369,16 @@ static uint32_t ratio_of_long(const values *v, const dicts *d) {
     return (uint32_t)((raw > 0 ? encoded / raw : phrase_expected_ratio(d->of[0])) * 1e6);
 }
 
+/* Measures what the dictionaries of several kinds promise, now that they know which they are.
+ * False: out of memory. */
+static bool rate(codec *c, values *v, uint32_t kinds) {
+    for (uint32_t kind = 0; kind < kinds; kind++) {
+        size_t n = take(v, kind, true, TEST_BYTES_MAX);
+        if (!phrase_rate(c->values[kind], v->some, n)) return false;
+    }
+    return true;
+}
+
 static bool train(codec *c, values *v) {
     dicts d = {0};
     if (!(c->kinds = v->mem->alloc(sizeof *c->kinds))) return false;
@@ -364,12 +392,14 @@ static bool train(codec *c, values *v) {
         return false;
     }
     sort_by_kind(v, c->kinds);
-    c->long_ratio = ratio_of_long(v, &d);
     memcpy(c->values, d.of, sizeof c->values);
     for (uint32_t kind = 0; kind < kinds; kind++) c->bytes += phrase_bytes(d.of[kind]);
-    if (kinds < 2) return true;
-    c->bytes += v->mem->usable(c->kinds);
-    codec_use_kinds(c);
+    if (kinds > 1) {
+        c->bytes += v->mem->usable(c->kinds);
+        codec_use_kinds(c);
+        if (!rate(c, v, kinds)) return false;
+    }
+    c->long_ratio = ratio_of_long(v, &d);
     return true;
 }
 

@@ -56,7 +56,7 @@ void phrase_free(phrase_dict *d);
 /* From now on all encodings begin with the lowest `len` bits of `lead`, by which the caller knows
  * the dictionary: PHRASE_LEAD_MAX at most, one of them 0. To be said before it is used; it is not
  * saved with the dictionary, and decoding skips it. */
-#define PHRASE_LEAD_MAX 6
+#define PHRASE_LEAD_MAX 7
 void phrase_set_lead(phrase_dict *d, uint32_t lead, unsigned len);
 
 /* Memory that the dictionary takes, as its allocator counts it. */
@@ -68,6 +68,9 @@ bool phrase_has_copies(const phrase_dict *d);
 /* Encoded / raw bytes of samples like those it was trained on, in the fast way; 1 if there were
  * none. */
 double phrase_expected_ratio(const phrase_dict *d);
+
+/* Measures that on n other samples, if there are any: with the lead. False: out of memory. */
+bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n);
 
 /* Encodes n bytes into at most `cap` bytes. Returns how many, or PHRASE_NO_ROOM as soon as it is
  * clear that they do not fit. */

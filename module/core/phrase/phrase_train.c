@@ -47,10 +47,11 @@
 #define FREQUENT_BYTES  (3u << 20) /* so much is enough to know frequent phrases by */
 #define JOIN_BYTES      (4u << 20) /* and so much for which neighbours to join */
 /* Copies must save 1 in so many bytes: to look for them makes encoding a tenth to a quarter slower.
- * So many bytes to learn from, and to test with, are enough to know. */
-#define COPIES_SAVE       64
-#define COPIES_BYTES      (1u << 20)
-#define COPIES_TEST_BYTES (256u << 10)
+ * So many bytes to learn from, and to try it on, are enough to know; that these are learned as well
+ * makes less of a difference than there being few others. */
+#define COPIES_SAVE        80
+#define COPIES_LEARN_BYTES (1u << 20)
+#define COPIES_TRY_BYTES   (256u << 10)
 /* Dictionaries of more frequent phrases are smaller; they may be worse by this part. */
 #define SMALLER_IS_WORTH 200
 /* Every so many bytes of sample, a pair must be seen once more: the number of phrases then stays at
@@ -226,16 +227,15 @@ static bool rate_without_copies(phrase_dict *d, const sample_set *set, uint32_t 
 
 /* Gives up copies if they are not worth it, as a dictionary of a part of the set tells. False: out
  * of memory. */
-static bool judge_copies(lexicon *x, const sample_set *set, const sample_set *test,
-                         const limits *limits) {
-    sample_set learned = front(set, COPIES_BYTES), tested = front(test, COPIES_TEST_BYTES);
+static bool judge_copies(lexicon *x, const sample_set *set, const limits *limits) {
+    sample_set learned = front(set, COPIES_LEARN_BYTES), tried = front(set, COPIES_TRY_BYTES);
     uint32_t with, without, copy_count[COPY_CODES];
     uint32_t *count = x->mem->alloc(x->n * sizeof *count);
     if (!count) return false;
     memcpy(count, x->count, x->n * sizeof *count);
     memcpy(copy_count, x->copy_count, sizeof copy_count);
     phrase_dict *d = make_dict(x, &learned, limits);
-    bool done = d && rate(d, &tested, true, &with) && rate_without_copies(d, &tested, &without);
+    bool done = d && rate(d, &tried, true, &with) && rate_without_copies(d, &tried, &without);
     if (done) x->copies = with < without - without / COPIES_SAVE;
     if (d) phrase_free(d);
     memcpy(x->copy_count, copy_count, sizeof copy_count);
@@ -246,20 +246,19 @@ static bool judge_copies(lexicon *x, const sample_set *set, const sample_set *te
 
 /* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
  * of memory. */
-static bool refine(lexicon *x, const sample_set *set, const sample_set *test,
-                   const limits *limits) {
+static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
     sample_set some = front(set, JOIN_BYTES);
     lexicon_count(x, &some);
     return lexicon_join(x, &some) && weed_out(x, &some, PHRASES_MOST) &&
-           judge_copies(x, &some, test, limits) && lexicon_join(x, &some) && shrink(x, set, limits);
+           judge_copies(x, &some, limits) && lexicon_join(x, &some) && shrink(x, set, limits);
 }
 
-static phrase_dict *learn(const mem *m, const sample_set *set, const sample_set *test,
-                          const limits *limits, uint32_t often) {
+static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
+                          uint32_t often) {
     lexicon x;
     phrase_dict *d = NULL;
     bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
-    if (done) done = limits->cheapest ? refine(&x, set, test, limits) : shrink(&x, set, limits);
+    if (done) done = limits->cheapest ? refine(&x, set, limits) : shrink(&x, set, limits);
     if (done) d = make_dict(&x, set, limits);
     lexicon_free(&x);
     return d;
@@ -268,7 +267,7 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const sample_set 
 /* NULL: out of memory. */
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
                                    const limits *limits, uint32_t often) {
-    phrase_dict *d = learn(m, set, test, limits, often);
+    phrase_dict *d = learn(m, set, limits, often);
     if (!d || rate(d, test, false, &d->ratio)) return d;
     phrase_free(d);
     return NULL;
@@ -321,6 +320,12 @@ static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t 
         return NULL;
     }
     return better(d, learn_and_rate(m, &all, &test, &limits, often), &test);
+}
+
+bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
+    sample_set set = {.list = samples, .n = (uint32_t)n};
+    for (uint32_t i = 0; i < set.n; i++) set.bytes += samples[i].len;
+    return set.bytes == 0 || rate(d, &set, false, &d->ratio);
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,

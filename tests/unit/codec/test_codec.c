@@ -12,11 +12,20 @@
 static char values[RECORDS][1200], keys[RECORDS][32];
 static phrase_sample value_samples[RECORDS], key_samples[RECORDS];
 
+/* Letters that nothing tells beforehand, as in test_kinds.c: it is certain that two kinds pay. */
+static size_t letters(char *to, char first, size_t n) {
+    for (size_t i = 0; i < n; i++) to[i] = (char)(first + (char)(test_random() % 16));
+    return n;
+}
+
 static size_t make_value(char *value, int i) {
-    size_t len = (size_t)sprintf(value, "user %d says that %d is not %d", i, i * 7, i % 10);
-    if (i % 3) return len;
-    for (int f = 0; f < 20; f++)
-        len += (size_t)sprintf(value + len, "{\"field_%d\":\"%d\",\"other\":%d},", f, i * f, f * f);
+    size_t len = (size_t)sprintf(value, "user %d says that ", i);
+    if (i % 3) return len + letters(value + len, 'A', 40);
+    for (int f = 0; f < 20; f++) {
+        len += (size_t)sprintf(value + len, "{\"field_%d\":\"", f);
+        len += letters(value + len, 'F', 20);
+        len += (size_t)sprintf(value + len, "\",\"other\":%d},", f * f);
+    }
     return len;
 }
 
@@ -158,7 +167,7 @@ static void long_values(codecs *all, codec_workspace *w, codec *c) {
     old[1] = 1;
     encoded = (codec_value){.bytes = old, .len = len - 2, .raw_len = n};
     CHECK(!codec_is_common(old, len - 2) && same_value(c, w, &encoded, text, n));
-    CHECK(codecs_encode_moved(all, w, text, n, &encoded) && encoded.len < n / 4);
+    CHECK(codecs_encode_moved(all, w, text, n, &encoded) && encoded.len < n / 2);
     CHECK(codec_is_common(encoded.bytes, encoded.len));
     CHECK(same_value(codecs_get(all, CODEC_RAW), w, &encoded, text, n));
 }
