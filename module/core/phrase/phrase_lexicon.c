@@ -26,8 +26,10 @@
 /* What a phrase takes in a dictionary beside its text, for itself and for each marker. Bytes. */
 #define PHRASE_ROOM 18
 #define MARKER_ROOM 12
-/* What a pair of neighbours must promise to save to be made a phrase. Bits. */
+/* What a pair of neighbours must promise to save to be made a phrase. Bits. And so many of all
+ * phrases may be made of neighbours at a time. */
 #define WORTH_JOINING 12.0f
+#define JOINED_SHARE  2
 #define JOIN_TOKENS   (4u << 20) /* that neighbours are looked for among */
 /* Before any is known, each pseudo-phrase of copies is taken for 1 in this of all tokens. */
 #define COPIES_AT_FIRST 256
@@ -317,27 +319,23 @@ static void count_pairs(const lexicon *x, pairs *t, const uint32_t *tokens, size
     }
 }
 
-bool lexicon_join(lexicon *x, const sample_set *set) {
-    pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
+/* Makes phrases of at most `most` pairs of neighbours among tokens that are worth it. False: out of
+ * memory. */
+static bool join_neighbours(lexicon *x, const uint32_t *tokens, size_t n, uint32_t most) {
+    pairs t = {.n = clamp(power_of_two(n), CANDIDATES_MIN, PAIRS_MAX)};
+    uint32_t before = x->n;
     t.cells = x->mem->alloc(t.n * sizeof *t.cells);
-    size_t most = set->bytes + set->n + 1;
-    if (most > JOIN_TOKENS) most = JOIN_TOKENS;
-    uint32_t *tokens = x->mem->alloc(most * sizeof *tokens);
-    if (t.cells && tokens) {
-        memset(t.cells, 0, t.n * sizeof *t.cells);
-        size_t n = lexicon_parse(x, set, tokens, most);
-        count_pairs(x, &t, tokens, n < most ? n : most);
-        price(x);
-        float all = count_all(x);
-        for (uint32_t i = 0; i < t.n; i++)
-            if (t.cells[i])
-                join_if_worth(x, (uint32_t)(t.cells[i] >> 44),
-                              (uint32_t)(t.cells[i] >> 24) & 0xfffff,
-                              (uint32_t)t.cells[i] & 0xffffff, all);
-    }
-    if (tokens) x->mem->free(tokens);
-    if (t.cells) x->mem->free(t.cells);
-    return t.cells && tokens;
+    if (!t.cells) return false;
+    memset(t.cells, 0, t.n * sizeof *t.cells);
+    count_pairs(x, &t, tokens, n);
+    price(x);
+    float all = count_all(x);
+    for (uint32_t i = 0; i < t.n && x->n - before < most; i++)
+        if (t.cells[i])
+            join_if_worth(x, (uint32_t)(t.cells[i] >> 44), (uint32_t)(t.cells[i] >> 24) & 0xfffff,
+                          (uint32_t)t.cells[i] & 0xffffff, all);
+    x->mem->free(t.cells);
+    return true;
 }
 
 /* ---- weeding out ----------------------------------------------------------------------------- */
@@ -443,20 +441,40 @@ static float worth(const lexicon *x, uint32_t i, float tokens) {
     return saved < WORTH_KEEPING ? 0 : saved / (float)room;
 }
 
-bool lexicon_keep(lexicon *x, uint32_t most) {
+/* Keeps the `most` worthiest of the first `n` phrases, and all that come behind them. False: out of
+ * memory. */
+static bool keep(lexicon *x, uint32_t n, uint32_t most) {
     float *value = x->mem->alloc(x->n * sizeof *value), tokens = 0;
     if (!value) return false;
     for (uint32_t i = 0; i < x->n; i++) tokens += (float)x->count[i];
-    for (uint32_t i = 256; i < x->n; i++) value[i] = worth(x, i, tokens);
-    float limit = limit_of(value + 256, x->n - 256, most < 256 ? 0 : most - 256);
+    for (uint32_t i = 0; i < x->n; i++)
+        value[i] = i < 256 || i >= n ? INFINITY : worth(x, i, tokens);
+    float limit = limit_of(value + 256, n - 256, most < 256 ? 0 : most - 256);
     uint32_t kept = 0, cells = 0;
     for (uint32_t i = 256; i < x->n; i++)
         if (value[i] > limit) cells += cells_for(x->len[i]);
     size_matcher(x, cells);
     empty_matcher(x);
     for (uint32_t i = 0; i < x->n; i++)
-        if (i < 256 || value[i] > limit) renumber(x, i, kept++);
+        if (value[i] > limit) renumber(x, i, kept++);
     x->n = kept;
     x->mem->free(value);
     return true;
+}
+
+bool lexicon_keep(lexicon *x, uint32_t most) {
+    return keep(x, x->n, most);
+}
+
+bool lexicon_renew(lexicon *x, const sample_set *set, uint32_t most) {
+    size_t max = set->bytes + set->n + 1;
+    if (max > JOIN_TOKENS) max = JOIN_TOKENS;
+    uint32_t *tokens = x->mem->alloc(max * sizeof *tokens), known = x->n;
+    if (!tokens) return false;
+    size_t n = lexicon_parse(x, set, tokens, max);
+    bool joined = join_neighbours(x, tokens, n < max ? n : max, most / JOINED_SHARE);
+    x->mem->free(tokens);
+    if (!joined) return false;
+    lexicon_regret(x, set);
+    return keep(x, known, most - (x->n - known));
 }

@@ -54,9 +54,6 @@ bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often);
 /* Counts the phrases of a fast parse: what the first cheapest one has to start from. */
 void lexicon_count(lexicon *x, const sample_set *set);
 
-/* Makes phrases of neighbours in the cheapest parse that are worth it. */
-bool lexicon_join(lexicon *x, const sample_set *set);
-
 /* Cuts the sample into phrases and counts them. Writes the first `max` of them to `tokens`, each
  * record's after a LEXICON_START. Returns how many there are in all, starts included. */
 size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max);
@@ -68,5 +65,10 @@ void lexicon_regret(lexicon *x, const sample_set *set);
 /* Keeps the `most` phrases that save most for the memory they take, none that saves too little, and
  * all single bytes; counts and regrets must be there. Counts are kept, numbers are not. */
 bool lexicon_keep(lexicon *x, uint32_t most);
+
+/* Parses the sample once, makes phrases of neighbours in its cheapest parse that are worth it, and
+ * keeps of all others those that lexicon_keep() would: `most` together. Counts must be there, of
+ * lexicon_count() the first time. Those of phrases just made: how often the two were neighbours. */
+bool lexicon_renew(lexicon *x, const sample_set *set, uint32_t most);
 
 #endif
