@@ -11,6 +11,7 @@
 #include "core/codec/codec_train.h"
 #include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
+#include "keyspace/prefixes.h"
 #include "persist/rdb.h"
 #include "shim.h"
 
@@ -58,8 +59,10 @@ static void cset(int i, bool expires) {
 }
 
 static void start(void) {
+    const char prefixes[] = "session:", *error;
     shim_start();
     if (strcmp(shim_commands[0].name, "cset") != 0) abort();
+    if (!prefixes_set(prefixes, strlen(prefixes), &error)) abort();
     for (int i = 0; i < RECORDS / 2; i++) cset(i, false);
     train();
     for (int i = RECORDS / 3; i < RECORDS; i++) cset(i, i % 2);
@@ -72,6 +75,7 @@ static void start(void) {
     aux_bytes = valid[1].used;
     shim_type.rdb_save(&valid[1], value);
     rdb_save_aux(&valid[1], REDISMODULE_AUX_AFTER_RDB);
+    prefixes_set("", 0, &error);
     shim_flush();
 }
 
@@ -146,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
         shim_type.free(s);
     }
     rdb_loading_ended();
+    prefixes_forget_leaving();
     codecs_use(&ckv.shared.codecs, CODEC_RAW);
     for (int i = 1; i < CODECS_MAX; i++)
         if (codecs_get(&ckv.shared.codecs, (uint8_t)i))
