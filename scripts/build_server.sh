@@ -22,7 +22,7 @@ esac
 
 [ -x "$target/redis-server" ] && [ -e "$target/source" ] && exit 0
 
-source=$(UPSTREAM=yes APT_DIR=build/deps/apt scripts/fetch_source.sh "$package" "$suite" build/servers/src |
+source=$(APT_DIR=build/deps/apt scripts/fetch_source.sh "$package" "$suite" build/servers/src |
     tail -n 1)
 log=build/servers/$name.log
 echo "servers: building $name from $source, log in $log" >&2

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Downloads a Debian source package and unpacks it as <dest>/<package>-<version>.
+# Downloads the upstream source of a Debian package, without Debian's patches (which take libraries
+# from Debian), and unpacks it as <dest>/<package>-<version>.
 #
 #   scripts/fetch_source.sh <package> <suite> <dest>      prints the folder as its last line
 #
@@ -8,7 +9,6 @@
 # (and, implicitly, the proxy settings in apt.conf), because that may be all the machine can reach.
 #
 #   DEBIAN_MIRROR=http://...   another mirror
-#   UPSTREAM=yes               without Debian's patches, which take libraries from Debian
 #   ONLY_VERSION=yes           prints the version that the suite has, and downloads nothing
 #   APT_DIR=<dir>              where apt's lists are kept, instead of <dest>/apt
 set -eu
@@ -23,7 +23,6 @@ die() {
 }
 
 command -v apt-get >/dev/null || die "apt-get is needed to fetch Debian's source package '$package'"
-command -v dpkg-source >/dev/null || die "dpkg-source is missing (apt-get install dpkg-dev)"
 
 # The first source of this machine that is Debian's main archive; elsewhere the public one.
 mirror() {
@@ -74,10 +73,11 @@ folder=$dest/$package-$upstream
 if [ ! -e "$folder/.unpacked" ]; then
     download=$apt/download
     rm -rf "$folder" "$download"
-    mkdir -p "$download"
-    (cd "$download" && own_apt apt-get source --download-only "$package=$version" >&2) ||
+    mkdir -p "$folder" "$download"
+    # A mirror may lack the description of a version that it lists, and have upstream's archive.
+    (cd "$download" && own_apt apt-get source --tar-only --download-only "$package=$version" >&2) ||
         die "cannot download the source package '$package' $version"
-    dpkg-source -q --no-check --no-copy ${UPSTREAM:+--skip-patches} -x "$download/$package"_*.dsc "$folder" >&2 ||
+    tar -xf "$download/$package"_*.orig.tar.* -C "$folder" --strip-components=1 ||
         die "cannot unpack the source package '$package' $version"
     rm -rf "$download"
     echo "$version" >"$folder/.unpacked"

@@ -97,7 +97,7 @@ check_build() {
     # Without a compiler a header cannot be looked for: then both are asked for.
     header zstd.h || need libzstd-dev "libzstd with its headers, 1.4 or newer"
     if ! header_found; then
-        have dpkg-source || need dpkg-dev \
+        have apt-get || need apt \
             "redismodule.h of Redis 7.4 or newer (src/redismodule.h in its sources); say REDISMODULE_INCLUDE=<dir>"
         [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || ! have apt-get ||
             need debian-archive-keyring "-"
