@@ -302,8 +302,9 @@ def start_with(server, data):
         server.check_log()
         return False
     except redis.TimeoutError:
-        # That checker never ends when a file is cut between two parts of a module's value.
-        assert "a map is damaged" in server.log() and "aborting now" in server.log(), server.log()
+        # That checker never ends when a file is cut between two parts of what a module has written, a map or
+        # auxiliary data; of the latter's end only the server knows that it is missing.
+        assert "aborting now" in server.log(), server.log()
         server.kill()
         return False
     return True
