@@ -139,7 +139,7 @@ static bool code_context(grouping *g, uint32_t context) {
 static phrase_dict *code_groups(grouping *g, token_list tokens, uint32_t groups_max) {
     float steps = 2;
     rank_phrases(g);
-    while ((g->groups = count_groups(g, steps)) > groups_max && steps > 0.01f) steps /= 2;
+    while ((g->groups = count_groups(g, steps)) > groups_max && steps > 0.01f) steps *= 0.8f;
     count_sightings(g, tokens);
     for (uint32_t context = 0; context <= g->classes; context++) {
         pace_keep();

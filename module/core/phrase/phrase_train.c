@@ -56,6 +56,12 @@
 #define COPIES_SAVE        80
 #define COPIES_LEARN_BYTES (1u << 20)
 #define COPIES_TRY_BYTES   (256u << 10)
+/* As many classes as the format has room for, beside that of copies: 2-4% fewer bytes for 130-210
+ * KB of tables. So many bytes of tables are for this many times as many bytes of records, at least.
+ */
+#define CLASSES_MORE   (PHRASE_CONTEXTS_MAX - 2)
+#define GROUPS_MORE    PHRASE_GROUPS_MAX
+#define RECORDS(bytes) ((double)(bytes)*33)
 /* Dictionaries of more frequent phrases are smaller; they may be worse by this part. */
 #define SMALLER_IS_WORTH 200
 /* Every so many bytes of sample, a pair must be seen once more: the number of phrases then stays at
@@ -67,14 +73,15 @@
 typedef struct limits {
     size_t max_bytes;
     uint32_t classes, groups;
+    bool try_more; /* of classes */
     bool cheapest; /* how records will be parsed */
 } limits;
 
 /* What the tables of contexts and groups may take of the whole, found by trying. */
 static limits limits_for(size_t max_bytes, bool cheapest) {
-    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48, cheapest};
-    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80, cheapest};
-    return (limits){max_bytes, 16, 160, cheapest};
+    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48, false, cheapest};
+    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80, false, cheapest};
+    return (limits){max_bytes, 16, 160, cheapest, cheapest};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -175,27 +182,6 @@ static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
     return false;
 }
 
-static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits) {
-    phrase_dict *d = NULL;
-    size_t n = set->bytes + set->n + 1;
-    if (n > TOKENS_MAX) n = TOKENS_MAX;
-    uint32_t *list = x->mem->alloc(n * sizeof *list);
-    uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
-    if (list && class_of) {
-        size_t got = lexicon_parse(x, set, list, n);
-        token_list tokens = {list, got < n ? got : n};
-        for (size_t i = 0; i < tokens.n; i++)
-            if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)
-                list[i] = x->n + (list[i] - LEXICON_COPY);
-        for (uint32_t i = 0; i < lexicon_copies(x); i++) x->count[x->n + i] = x->copy_count[i];
-        if (phrase_classify(x, tokens, limits->classes, class_of))
-            d = phrase_code_groups(x, tokens, limits->classes, class_of, limits->groups);
-    }
-    if (list) x->mem->free(list);
-    if (class_of) x->mem->free(class_of);
-    return d;
-}
-
 /* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
  * counts as it is. False: out of memory. */
 static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uint32_t *ratio) {
@@ -220,6 +206,61 @@ static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uin
     return done;
 }
 
+/* NULL: out of memory. */
+static phrase_dict *code(lexicon *x, token_list tokens, const limits *limits) {
+    phrase_dict *d = NULL;
+    uint8_t *class_of = x->mem->alloc(x->n + COPY_CODES);
+    if (class_of && phrase_classify(x, tokens, limits->classes, class_of))
+        d = phrase_code_groups(x, tokens, limits->classes, class_of, limits->groups);
+    if (class_of) x->mem->free(class_of);
+    return d;
+}
+
+/* What a dictionary and the records that it is for take, if they are like the test samples, bytes.
+ * Negative: out of memory. */
+static double total(const phrase_dict *d, const sample_set *test, size_t max_bytes) {
+    uint32_t ratio;
+    if (!rate(d, test, true, &ratio)) return -1;
+    return (double)phrase_bytes(d) + RECORDS(max_bytes) * ratio / RATIO_ONE;
+}
+
+/* A dictionary of more classes instead of `d`, which may be NULL, if it fits and makes up for its
+ * larger tables. NULL: out of memory. */
+static phrase_dict *more_classes(lexicon *x, token_list tokens, phrase_dict *d,
+                                 const limits *limits, const sample_set *test) {
+    struct limits more = *limits;
+    more.classes = CLASSES_MORE;
+    more.groups = GROUPS_MORE;
+    phrase_dict *of_more = d ? code(x, tokens, &more) : NULL;
+    double with = of_more ? total(of_more, test, limits->max_bytes) : -1;
+    double without = of_more ? total(d, test, limits->max_bytes) : -1;
+    bool better = with < without && phrase_bytes(of_more) <= limits->max_bytes;
+    phrase_dict *best = with < 0 || without < 0 ? NULL : better ? of_more : d;
+    if (d && d != best) phrase_free(d);
+    if (of_more && of_more != best) phrase_free(of_more);
+    return best;
+}
+
+/* A dictionary of the lexicon's phrases; NULL: out of memory. `test`: to try more classes on, NULL:
+ * they are not tried. */
+static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits,
+                              const sample_set *test) {
+    size_t n = set->bytes + set->n + 1;
+    if (n > TOKENS_MAX) n = TOKENS_MAX;
+    uint32_t *list = x->mem->alloc(n * sizeof *list);
+    if (!list) return NULL;
+    size_t got = lexicon_parse(x, set, list, n);
+    token_list tokens = {list, got < n ? got : n};
+    for (size_t i = 0; i < tokens.n; i++)
+        if (list[i] >= LEXICON_COPY && list[i] != LEXICON_START)
+            list[i] = x->n + (list[i] - LEXICON_COPY);
+    for (uint32_t i = 0; i < lexicon_copies(x); i++) x->count[x->n + i] = x->copy_count[i];
+    phrase_dict *d = code(x, tokens, limits);
+    if (limits->try_more && test) d = more_classes(x, tokens, d, limits, test);
+    x->mem->free(list);
+    return d;
+}
+
 /* What a dictionary's cheapest parse makes of a set without copies, if with them it is `with`. */
 static bool rate_without_copies(phrase_dict *d, const sample_set *set, uint32_t *without) {
     uint32_t copies = d->copies;
@@ -238,7 +279,7 @@ static bool judge_copies(lexicon *x, const sample_set *set, const limits *limits
     if (!count) return false;
     memcpy(count, x->count, x->n * sizeof *count);
     memcpy(copy_count, x->copy_count, sizeof copy_count);
-    phrase_dict *d = make_dict(x, &learned, limits);
+    phrase_dict *d = make_dict(x, &learned, limits, NULL);
     bool done = d && rate(d, &tried, true, &with) && rate_without_copies(d, &tried, &without);
     if (done) x->copies = with < without - without / COPIES_SAVE;
     if (d) phrase_free(d);
@@ -260,13 +301,13 @@ static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
     return shrink(x, set, limits);
 }
 
-static phrase_dict *learn(const mem *m, const sample_set *set, const limits *limits,
-                          uint32_t often) {
+static phrase_dict *learn(const mem *m, const sample_set *set, const sample_set *test,
+                          const limits *limits, uint32_t often) {
     lexicon x;
     phrase_dict *d = NULL;
     bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
     if (done) done = limits->cheapest ? refine(&x, set, limits) : shrink(&x, set, limits);
-    if (done) d = make_dict(&x, set, limits);
+    if (done) d = make_dict(&x, set, limits, test);
     lexicon_free(&x);
     return d;
 }
@@ -274,7 +315,7 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const limits *lim
 /* NULL: out of memory. */
 static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
                                    const limits *limits, uint32_t often) {
-    phrase_dict *d = learn(m, set, limits, often);
+    phrase_dict *d = learn(m, set, test, limits, often);
     if (!d || rate(d, test, false, &d->ratio)) return d;
     phrase_free(d);
     return NULL;
