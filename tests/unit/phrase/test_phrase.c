@@ -375,6 +375,32 @@ static void test_enumeration(void) {
     }
 }
 
+/* The same numbers each time. */
+static uint32_t fixed(uint64_t *state, uint32_t below) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % below;
+}
+
+/* Where there are two dozen kinds of words, each with its place in the record, 16 classes take 10.1
+ * bits a word, more of them 8.8. Of other words both may be half a bit more or less. */
+static void test_many_classes(void) {
+    enum { COLUMNS = 24, WORDS = 150, LEN = 4, LINES = 5000, LEARNED = 4000 };
+    static char word[COLUMNS * WORDS * LEN], line[LINES][COLUMNS * LEN];
+    static phrase_sample samples[LINES];
+    uint64_t state = 1;
+    for (size_t i = 0; i < sizeof word; i++) word[i] = (char)('a' + fixed(&state, 26));
+    for (int i = 0; i < LINES; i++) {
+        for (uint32_t c = 0; c < COLUMNS; c++)
+            memcpy(line[i] + c * LEN, word + (c * WORDS + fixed(&state, WORDS)) * LEN, LEN);
+        samples[i] = (phrase_sample){line[i], COLUMNS * LEN};
+    }
+    phrase_dict *d = phrase_train(&mem_libc, samples, LEARNED, 1 << 20, true);
+    CHECK(d);
+    size_t bytes = encoded_size(d, samples + LEARNED, LINES - LEARNED);
+    CHECK(8.0 * (double)bytes / (LINES - LEARNED) / COLUMNS < 9.4);
+    phrase_free(d);
+}
+
 /* Everything again for a dictionary that was learned for the cheapest way, or for the fast one. */
 static void test_all(bool cheapest) {
     phrase_dict *d = phrase_train(counting(), records, RECORDS, 1 << 20, cheapest);
@@ -406,6 +432,7 @@ int main(void) {
     test_copies();
     test_records_that_come_again();
     test_enumeration();
+    test_many_classes();
     test_sizes();
     test_tiny_samples();
     test_deterministic();
