@@ -77,6 +77,7 @@ if [ ! -e "$folder/.unpacked" ]; then
     # A mirror may lack the description of a version that it lists, and have upstream's archive.
     (cd "$download" && own_apt apt-get source --tar-only --download-only "$package=$version" >&2) ||
         die "cannot download the source package '$package' $version"
+    rm -f "$download"/*.asc
     tar -xf "$download/$package"_*.orig.tar.* -C "$folder" --strip-components=1 ||
         die "cannot unpack the source package '$package' $version"
     rm -rf "$download"

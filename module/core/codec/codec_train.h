@@ -12,7 +12,7 @@
 
 /* A codec's memory: at least this, and at most this share of the raw data, 3%. */
 #define CODEC_BYTES_MIN (64u << 10)
-#define CODEC_SHARE(n)  ((n) / 33)
+#define CODEC_SHARE(n)  ((n) / PHRASE_RECORDS)
 
 typedef struct codec_samples {
     const phrase_sample *keys; /* stems, and whole keys of singles, as they will be encoded */

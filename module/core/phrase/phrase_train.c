@@ -57,11 +57,9 @@
 #define COPIES_LEARN_BYTES (1u << 20)
 #define COPIES_TRY_BYTES   (256u << 10)
 /* As many classes as the format has room for, beside that of copies: 2-4% fewer bytes for 130-210
- * KB of tables. So many bytes of tables are for this many times as many bytes of records, at least.
- */
-#define CLASSES_MORE   (PHRASE_CONTEXTS_MAX - 2)
-#define GROUPS_MORE    PHRASE_GROUPS_MAX
-#define RECORDS(bytes) ((double)(bytes)*33)
+ * KB of tables. */
+#define CLASSES_MORE (PHRASE_CONTEXTS_MAX - 2)
+#define GROUPS_MORE  PHRASE_GROUPS_MAX
 /* Dictionaries of more frequent phrases are smaller; they may be worse by this part. */
 #define SMALLER_IS_WORTH 200
 /* Every so many bytes of sample, a pair must be seen once more: the number of phrases then stays at
@@ -216,12 +214,12 @@ static phrase_dict *code(lexicon *x, token_list tokens, const limits *limits) {
     return d;
 }
 
-/* What a dictionary and the records that it is for take, if they are like the test samples, bytes.
- * Negative: out of memory. */
+/* What a dictionary and the records that are stored at least take together, if they are like the
+ * test samples, bytes. Negative: out of memory. */
 static double total(const phrase_dict *d, const sample_set *test, size_t max_bytes) {
     uint32_t ratio;
     if (!rate(d, test, true, &ratio)) return -1;
-    return (double)phrase_bytes(d) + RECORDS(max_bytes) * ratio / RATIO_ONE;
+    return (double)phrase_bytes(d) + (double)max_bytes * PHRASE_RECORDS * ratio / RATIO_ONE;
 }
 
 /* A dictionary of more classes instead of `d`, which may be NULL, if it fits and makes up for its
