@@ -116,6 +116,10 @@ class Server:
             **EVERYWHERE,
             **self.config,
         }
+        # Redis 8 with io-threads answers some writes before they are in the AOF: those that beforeSleep() takes from
+        # the threads, after it has written the file (8.6.3, without a module, in 1 round of 25 of kill -9).
+        if lines.get("appendfsync") == "always":
+            lines["io-threads"] = 1
         conf = os.path.join(self.dir, "redis.conf")
         with open(conf, "w") as f:
             if self.module:

@@ -68,10 +68,17 @@ def test_the_same_as_strings(shared, r, events):
         assert ours in (theirs, [(key, event.replace("expired", "del")) for key, event in theirs]), f"{command} {args}"
 
 
+def expires_first(r):
+    """MSETEX of Redis 8.4 tells of the expiry first, Valkey's does not."""
+    server = r.info("server")
+    return "valkey_version" not in server and server["redis_version"] >= "8.4"
+
+
 def test_compare_and_many(r, events):
     events()
     r.execute_command("CMSETEX", 2, "a", 1, "b", 2, "EX", 100)
-    assert [e for e in events() if e[1] != "new"] == [(b"a", "set"), (b"a", "expire"), (b"b", "set"), (b"b", "expire")]
+    of_each = ("expire", "set") if expires_first(r) else ("set", "expire")
+    assert [e for e in events() if e[1] != "new"] == [(key, event) for key in (b"a", b"b") for event in of_each]
     r.execute_command("CMSETEX", 1, "a", 1, "KEEPTTL")
     r.execute_command("CMSETEX", 1, "a", 1, "NX")
     assert events() == [(b"a", "set")]
