@@ -51,7 +51,7 @@ const command_entry command_table[] = {
     {"cmsetnx", cmd_cmsetnx, "write deny-oom", "string", KEYS_PAIRS, CREATES,
      "key value [key value ...]", "Sets the values of several records if none of them exists.",
      PER_KEY, NULL},
-    {"cmsetex", cmd_cmsetex, "write deny-oom getkeys-api", "string", KEYS_COUNTED, WRITES,
+    {"cmsetex", cmd_cmsetex, "write deny-oom", "string", KEYS_COUNTED, WRITES,
      "numkeys key value [key value ...] [condition: NX | XX] [expiration: " EXPIRATION
      " | KEEPTTL]",
      "Sets the values of several records and one expiry for all of them.", PER_KEY, NULL},

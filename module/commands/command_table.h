@@ -13,7 +13,7 @@ typedef enum command_keys {
     KEYS_SECOND,  /* the second argument, if there is one */
     KEYS_ALL,     /* every argument */
     KEYS_PAIRS,   /* every other argument */
-    KEYS_COUNTED, /* every other argument behind their number; the command is asked for them */
+    KEYS_COUNTED, /* every other argument behind their number */
 } command_keys;
 
 typedef struct command_entry {

@@ -4,6 +4,7 @@
 #include "ckv.h"
 #include "commands/syntax.h"
 #include "keyspace/held.h"
+#include "server/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,14 @@ static const int legacy_range[][3] = {
     [KEYS_ALL] = {1, -1, 1}, [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
 };
 
+/* Redis before 8.4 and Valkey before 9.1 see the first half of counted keys with values only, and
+ * would check the user's permissions for no more: they ask the command. Newer ones see all, and
+ * must not ask: Redis does so on its io-threads, where that is a race for its count of what it is
+ * executing. */
+static bool must_ask(const command_entry *e) {
+    return e->keys == KEYS_COUNTED && !version_is_redis(REDIS_8_4) && !version_is_valkey(9.1);
+}
+
 static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
     RedisModuleCommandKeySpec spec = {
         .flags = e->key_flags,
@@ -23,9 +32,7 @@ static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
         .bs.index.pos = e->keys == KEYS_SECOND ? 2 : 1,
     };
     if (e->keys == KEYS_COUNTED) {
-        /* Redis up to 8.0 and Valkey up to 8.1 see the first half of such keys only, and would
-         * check the user's permissions for no more. "Incomplete" makes them ask the command. */
-        spec.flags |= REDISMODULE_CMD_KEY_INCOMPLETE;
+        if (must_ask(e)) spec.flags |= REDISMODULE_CMD_KEY_INCOMPLETE;
         spec.find_keys_type = REDISMODULE_KSPEC_FK_KEYNUM;
         spec.fk.keynum.keynumidx = 0;
         spec.fk.keynum.firstkey = 1;
@@ -68,9 +75,11 @@ static bool categorize(RedisModuleCommand *c, const command_entry *e) {
 }
 
 int register_command(RedisModuleCtx *ctx, const command_entry *e) {
+    char flags[128];
     const int *range = legacy_range[e->keys];
-    if (RedisModule_CreateCommand(ctx, e->name, e->function, e->flags, range[0], range[1],
-                                  range[2]) != REDISMODULE_OK)
+    snprintf(flags, sizeof flags, "%s%s", e->flags, must_ask(e) ? " getkeys-api" : "");
+    if (RedisModule_CreateCommand(ctx, e->name, e->function, flags, range[0], range[1], range[2]) !=
+        REDISMODULE_OK)
         return REDISMODULE_ERR;
     held_know(e->name, e->function);
     RedisModuleCommand *c = RedisModule_GetCommand(ctx, e->name);

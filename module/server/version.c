@@ -3,15 +3,23 @@
 
 #include "redismodule.h"
 
-static bool is_valkey(void) {
+#include <stdlib.h>
+
+/* 0: it is Redis. */
+static double valkey(void) {
+    static double version = -1;
+    if (version >= 0) return version;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(NULL, "server");
-    bool is = RedisModule_ServerInfoGetFieldC(info, "valkey_version") != NULL;
+    const char *text = RedisModule_ServerInfoGetFieldC(info, "valkey_version");
+    version = text ? strtod(text, NULL) : 0;
     RedisModule_FreeServerInfo(NULL, info);
-    return is;
+    return version;
 }
 
 bool version_is_redis(int version) {
-    static enum { UNKNOWN, REDIS, VALKEY } which;
-    if (which == UNKNOWN) which = is_valkey() ? VALKEY : REDIS;
-    return which == REDIS && RedisModule_GetServerVersion() >= version;
+    return valkey() == 0 && RedisModule_GetServerVersion() >= version;
+}
+
+bool version_is_valkey(double version) {
+    return valkey() > 0 && valkey() >= version;
 }

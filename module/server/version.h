@@ -11,4 +11,7 @@
  * from Redis 7.2 on, is not. */
 bool version_is_redis(int version);
 
+/* Whether it is Valkey, of at least this version (9.1). */
+bool version_is_valkey(double version);
+
 #endif

@@ -16,6 +16,7 @@
 #include "server/filter.h"
 #include "server/reply.h"
 #include "server/settings.h"
+#include "server/version.h"
 #include "transparent/catalogue.h"
 #include "transparent/leave.h"
 #include "transparent/permission.h"
@@ -24,7 +25,6 @@
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Counting looks at all clients, so it takes this share of the time at most, 1 in n. */
@@ -446,17 +446,13 @@ static int on_new_key(RedisModuleCtx *ctx, int type, const char *event, RedisMod
 
 /* Valkey before 9.1 forgets the database that a client has selected when a module listens and a key
  * comes to be in another one (MOVE, COPY). */
-static bool may_listen(RedisModuleCtx *ctx) {
-    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "server");
-    const char *valkey = RedisModule_ServerInfoGetFieldC(info, "valkey_version");
-    bool may = !valkey || strtod(valkey, NULL) >= 9.1;
-    RedisModule_FreeServerInfo(ctx, info);
-    return may;
+static bool may_listen(void) {
+    return version_is_redis(0) || version_is_valkey(9.1);
 }
 
 static void listen_to_new_keys(RedisModuleCtx *ctx) {
     static bool listening;
-    if (!listening && may_listen(ctx))
+    if (!listening && may_listen())
         RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_NEW, on_new_key);
     listening = true;
 }

@@ -1,0 +1,34 @@
+"""Several io-threads parse commands while the main thread executes others."""
+import threading
+import time
+
+
+def test_counted_keys_are_found_without_the_module(own_server):
+    """Redis 8.4 looks for a command's keys where it parses it. Asked there, the module had the server's count of what it
+    executes changed by two threads: 8.6.3 crashed within 500 commands."""
+    server = own_server({"io-threads": 4, "appendonly": "yes", "appendfsync": "no"})
+    until = time.monotonic() + 3
+    failed = []
+
+    def write(name):
+        try:
+            with server.client() as r:
+                while time.monotonic() < until:
+                    pipe = r.pipeline(transaction=False)
+                    for i in range(20):
+                        pipe.execute_command("CMSETEX", 2, f"a{name}:{i}", i, f"b{name}:{i}", i, "EX", 100)
+                        pipe.execute_command("CSET", f"c{name}:{i}", i)
+                    pipe.execute()
+        except Exception as error:  # in a thread: told of below
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[:3]
+    server.check_log()
+    with server.client() as r:
+        assert r.execute_command("CDBSIZE") == 12 * 60
+        assert [r.execute_command("CGET", f"{k}11:19") for k in "abc"] == [b"19"] * 3
