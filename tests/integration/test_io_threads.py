@@ -13,7 +13,9 @@ def test_counted_keys_are_found_without_the_module(own_server):
     def write(name):
         try:
             with server.client() as r:
-                while time.monotonic() < until:
+                done = False
+                while not done:
+                    done = time.monotonic() > until
                     pipe = r.pipeline(transaction=False)
                     for i in range(20):
                         pipe.execute_command("CMSETEX", 2, f"a{name}:{i}", i, f"b{name}:{i}", i, "EX", 100)
