@@ -103,6 +103,10 @@ class Server:
                 if attempt == 4 or "Address already in use" not in failed.log:
                     raise
 
+    def _is_redis_8(self):
+        said = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
+        return said.startswith("Redis server v=8.")
+
     def _spawn(self):
         lines = {
             "bind": "127.0.0.1",
@@ -118,7 +122,7 @@ class Server:
         }
         # Redis 8 with io-threads answers some writes before they are in the AOF: those that beforeSleep() takes from
         # the threads, after it has written the file (8.6.3, without a module, in 1 round of 25 of kill -9).
-        if lines.get("appendfsync") == "always":
+        if lines.get("appendfsync") == "always" and "io-threads" in lines and self._is_redis_8():
             lines["io-threads"] = 1
         conf = os.path.join(self.dir, "redis.conf")
         with open(conf, "w") as f:
