@@ -27,9 +27,12 @@
 
 #include <string.h>
 
-/* Counting looks at all clients, so it takes this share of the time at most, 1 in n. */
-#define COUNT_EVERY_MS 1000
-#define COUNT_SHARE    1000
+/* Counting looks at all clients, so it takes this share of the time at most, 1 in n. But one that
+ * took long, because a thread of the server had to be waited for, does not put off the next for
+ * ever. */
+#define COUNT_EVERY_MS   1000
+#define COUNT_SHARE      1000
+#define COUNT_AT_LAST_MS 5000
 
 typedef RedisModuleCommandFilterCtx filtered;
 
@@ -322,8 +325,10 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
         RedisModule_Free(c.in_transaction);
     }
     if (list) RedisModule_FreeCallReply(list);
+    if (!queued_doubted() && !queued_unseen()) return;
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
-    if (queued_doubted() || queued_unseen()) count_later(COUNT_EVERY_MS + took_ms * COUNT_SHARE);
+    int64_t after_ms = COUNT_EVERY_MS + took_ms * COUNT_SHARE;
+    count_later(after_ms < COUNT_AT_LAST_MS ? after_ms : COUNT_AT_LAST_MS);
 }
 
 /* The number of who sends a command, where the server tells. */
