@@ -1,6 +1,7 @@
 """Small things that several test files use."""
 
 import random
+import re
 import time
 
 import redis
@@ -133,10 +134,16 @@ WORDS = """
 
 
 def wait_for_replica(r):
-    """Until a replica has all that was written so far. WAIT looks at its own connection's last command only, and a
-    pipeline has a connection of its own: so one command more, after all of them."""
-    r.execute_command("PING")
-    assert r.execute_command("WAIT", 1, 30_000) >= 1
+    """Until a replica has all that was written so far, by whomever. WAIT alone knows of its own connection's last
+    command only, and where that wrote nothing newer servers answer at once."""
+    written = r.info("replication")["master_repl_offset"]
+
+    def has_it():
+        r.execute_command("WAIT", 1000, 1)  # asks the replicas how far they are, which they tell once a second
+        replicas = [v for k, v in r.info("replication").items() if re.fullmatch(r"slave\d+", k)]
+        return any(v["state"] == "online" and int(v["offset"]) >= written for v in replicas)
+
+    wait_for(has_it, timeout=30, what="a replica in step")
 
 
 def texts(count, seed=1):

@@ -4,7 +4,7 @@ import pytest
 
 from atomic import Redis, move, state, way_of
 from cluster import Cluster, Writer, keys_of, move_slot, other, slot_of
-from helpers import now_ms, wait_for
+from helpers import now_ms, wait_for, wait_for_replica
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,8 @@ def finish(cluster, writers, node):
     assert not any(w.refused for w in writers)
     strings = {key for w in writers for key in w.stored}
     replica = cluster.replicas[cluster.primaries.index(node)]
-    assert node.ask("WAIT", 1, 10_000) == 1
+    with node.client() as r:
+        wait_for_replica(r)
     slot = slot_of(next(iter(strings)))
     for server in (node, replica):
         assert {key for key in server.ask("KEYS", "[0-9]*") if slot_of(key) == slot} == strings

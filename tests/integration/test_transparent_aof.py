@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from helpers import late_by, reply, wait_for
+from helpers import late_by, reply, wait_for, wait_for_replica
 
 ROUNDS = int(os.environ.get("CKV_AOF_ROUNDS", 4))
 ALWAYS = {"appendonly": "yes", "appendfsync": "always"}
@@ -222,8 +222,7 @@ def test_the_file_of_a_replica_loads(own_server):
             settle(r)
             for command in (("INCR", "k"), ("SETBIT", "k", 7, 0), ("INCR", "k"), ("SET", "m", "x"), ("MULTI",), ("APPEND", "m", "y"), ("SETRANGE", "m", 0, "z"), ("GETBIT", "m", 1), ("EXEC",), ("RENAME", "m", "o")):
                 p.execute_command(*command)
-            p.execute_command("PING")
-            p.execute_command("WAIT", 1, 10_000)
+            wait_for_replica(p)
             want = [p.execute_command("GET", k) for k in ("k", "m", "o")]
             assert [r.execute_command("GET", k) for k in ("k", "m", "o")] == want
         replica.kill()

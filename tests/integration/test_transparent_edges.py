@@ -7,7 +7,7 @@ import time
 import pytest
 import redis
 
-from helpers import EAGER, is_error, reply, wait_for
+from helpers import EAGER, is_error, reply, wait_for, wait_for_replica
 
 
 @pytest.fixture
@@ -123,11 +123,11 @@ def test_a_del_of_keys_with_and_without_a_prefix_is_told_of_both(own_server, aof
     server = own_server({"ckv.prefixes": "c:", "appendonly": aof, "aof-use-rdb-preamble": aof})
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
     with server.client() as r, replica.client() as copy:
-        r.execute_command("WAIT", 1, 30_000)
+        wait_for_replica(r)
         r.mset({"c:1": "x", "c:2": "x"})
         r.mset({"other:1": "y", "other:2": "y"})
         assert r.delete("c:1", "other:1") == 2
-        r.execute_command("WAIT", 1, 30_000)
+        wait_for_replica(r)
         assert sorted(copy.keys("[co]*:?")) == sorted(r.keys("[co]*:?")) == [b"c:2", b"other:2"]
     server.restart(save=False)
     with server.client() as r:
