@@ -26,6 +26,9 @@ static const uint8_t saved_magic[3] = {0xc9, 'p', 'h'};
  * are few phrases, and fast where there are many. */
 #define FIRST_BITS(n) ((n) < 4096 ? 8u : (n) < 8192 ? 9u : 10u)
 
+/* Fewer copies among the tokens than this share are rare. */
+#define RARE_COPIES(tokens) ((tokens) / 64)
+
 #define CODE_SPACE (1u << PHRASE_CODE_MAX)
 #define END_SPACE  (1u << (PHRASE_CODE_MAX - PHRASE_END_BITS))
 
@@ -251,6 +254,16 @@ static void fill_first(phrase_dict *d, uint32_t context) {
     }
 }
 
+/* Whether few tokens are copies: what is frequent has much of the space of codes. In the mean of
+ * the classes of phrases with a text, which are not all as frequent. */
+static bool are_copies_rare(const phrase_dict *d) {
+    uint64_t space = 0;
+    for (uint32_t c = 0; c < d->plain; c++)
+        for (uint32_t g = d->groups - d->copies; g < d->groups; g++)
+            space += CODE_SPACE >> d->code[c * d->groups + g].len;
+    return space < d->plain * (uint64_t)RARE_COPIES(CODE_SPACE);
+}
+
 /* A dictionary without its tables. */
 static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *needs) {
     phrase_dict d = {.mem = m,
@@ -280,6 +293,7 @@ static phrase_dict *build(const mem *m, const phrase_plan *plan, const needs *ne
         fill_first(&d, c);
     }
     fill_matcher(&d);
+    d.copies_rare = are_copies_rare(&d);
     memcpy(block, &d, sizeof d);
     return (phrase_dict *)(void *)block;
 }

@@ -57,6 +57,7 @@ struct phrase_dict {
     const mem *mem;
     uint32_t n, groups, contexts, text_len;
     uint32_t copies;         /* of the n phrases the last, COPY_CODES or none */
+    bool copies_rare;        /* few tokens are copies */
     uint32_t plain;          /* classes of phrases with a text */
     uint32_t ratio;          /* encoded / raw bytes of the samples, in millionths */
     phrase_matcher match;    /* payload: group << 16 | place in the group */
