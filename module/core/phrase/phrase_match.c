@@ -18,11 +18,9 @@ static inline uint32_t after(const phrase_matcher *t, uint32_t i) {
     return i + 1 == t->cell_count ? 0 : i + 1;
 }
 
-/* The cell of the phrase or marker of `bytes` >= 8 bytes at p, or the empty cell where it would
- * go. */
-static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8_t *p,
-                             unsigned bytes) {
-    uint64_t print = match_print(hash);
+/* The cell of `print` for the `bytes` >= 8 bytes at p, or the empty cell where it would go. */
+static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, uint64_t print,
+                             const uint8_t *p, unsigned bytes) {
     uint32_t i = match_home(t, hash);
     while (t->cells[i] != 0) {
         if (t->cells[i] >> 46 == print && equal(match_text(t, t->cells[i]), p, bytes)) break;
@@ -31,14 +29,37 @@ static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, const uint8
     return &t->cells[i];
 }
 
+/* That of the phrase of more than 8 bytes at p, of which the last `len` are those of `word`, behind
+ * others of hash `before`. 0: there is none. */
+static inline uint64_t find_long(const phrase_matcher *t, uint64_t before, uint64_t word,
+                                 unsigned len, const uint8_t *p, unsigned bytes) {
+    uint64_t hash = match_hash(before, word & match_mask(len), len);
+    return *find(t, hash, match_print(hash, bytes), p, bytes);
+}
+
+/* A marker's hash, of the hash of the words that it stands behind. */
+static inline uint64_t marker_hash(uint64_t before) {
+    return match_hash(before, 0, MATCH_MARKER_LEN);
+}
+
+static inline uint64_t marker_print(uint64_t before, unsigned words) {
+    return match_print(marker_hash(before), MATCH_MARKER + words);
+}
+
+/* That of the marker behind so many words at p, or the empty one where it would go. */
+static inline uint64_t *find_marker(const phrase_matcher *t, uint64_t before, const uint8_t *p,
+                                    unsigned words) {
+    return find(t, marker_hash(before), marker_print(before, words), p, 8 * words);
+}
+
 static uint64_t *find_empty(const phrase_matcher *t, uint64_t hash) {
     uint32_t i = match_home(t, hash);
     while (t->cells[i] != 0) i = after(t, i);
     return &t->cells[i];
 }
 
-static uint64_t make_cell(uint64_t hash, uint32_t payload, uint32_t offset) {
-    return match_print(hash) << 46 | (uint64_t)payload << 22 | offset;
+static uint64_t make_cell(uint64_t print, uint32_t payload, uint32_t offset) {
+    return print << 46 | (uint64_t)payload << 22 | offset;
 }
 
 /* Sets in the filter that there is a phrase like the one at p. */
@@ -51,22 +72,19 @@ static void add_to_filter(phrase_matcher *t, const uint8_t *p, unsigned len) {
 unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint32_t payload) {
     const uint8_t *p = t->text + offset;
     uint64_t before = 0;
-    unsigned took = 1;
+    unsigned words = 0, last = len, took = 1;
     add_to_filter(t, p, len);
-    for (; len > 8; len -= 8) {
-        before = match_hash(before, phrase_load64(p), 8);
-        p += 8;
-        uint64_t hash = match_hash(before, 0, MATCH_MARKER_LEN);
-        unsigned bytes = (unsigned)(p - (t->text + offset));
-        uint64_t *marker = find(t, hash, t->text + offset, bytes);
+    for (; last > 8; last -= 8) {
+        before = match_hash(before, phrase_load64(p + 8 * words), 8);
+        uint64_t *marker = find_marker(t, before, p, ++words);
         if (*marker == 0) {
-            *marker = make_cell(hash, 0, offset);
+            *marker = make_cell(marker_print(before, words), 0, offset);
             took++;
         }
-        *marker |= (uint64_t)(len > 16 ? 0x100 : 1u << (len - 9)) << 22;
+        *marker |= (uint64_t)(last > 16 ? 0x100 : 1u << (last - 9)) << 22;
     }
-    uint64_t hash = match_hash(before, phrase_load64(p) & match_mask(len), len);
-    *find_empty(t, hash) = make_cell(hash, payload, offset);
+    uint64_t hash = match_hash(before, phrase_load64(p + 8 * words) & match_mask(last), last);
+    *find_empty(t, hash) = make_cell(match_print(hash, len), payload, offset);
     return took;
 }
 
@@ -78,8 +96,7 @@ unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t lef
     before[0] = 0;
     for (; tier < MATCH_TIERS && left > 8 * tier; tier++) {
         before[tier] = match_hash(before[tier - 1], phrase_load64(p + 8 * (tier - 1)), 8);
-        uint64_t hash = match_hash(before[tier], 0, MATCH_MARKER_LEN);
-        uint64_t marker = *find(t, hash, p, 8 * tier);
+        uint64_t marker = *find_marker(t, before[tier], p, tier);
         if (marker == 0) break;
         lens[tier] = match_payload(marker);
         if (!(lens[tier] & 0x100)) {
@@ -91,8 +108,7 @@ unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t lef
         uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
         for (unsigned len = 8; len > 0; len--) {
             if (!(lens[tier] & 1u << (len - 1)) || 8 * tier + len > left) continue;
-            uint64_t hash = match_hash(before[tier], word & match_mask(len), len);
-            uint64_t cell = *find(t, hash, p, 8 * tier + len);
+            uint64_t cell = find_long(t, before[tier], word, len, p, 8 * tier + len);
             if (cell == 0) continue;
             *payload = match_payload(cell);
             return 8 * tier + len;
@@ -108,14 +124,13 @@ static unsigned match_all_long(const phrase_matcher *t, const uint8_t *p, size_t
     uint64_t before = 0;
     for (unsigned tier = 1; tier < MATCH_TIERS && left > 8 * tier; tier++) {
         before = match_hash(before, phrase_load64(p + 8 * (tier - 1)), 8);
-        uint64_t marker = *find(t, match_hash(before, 0, MATCH_MARKER_LEN), p, 8 * tier);
+        uint64_t marker = *find_marker(t, before, p, tier);
         if (marker == 0) break;
         uint32_t lens = match_payload(marker);
         uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
         for (unsigned len = 1; len <= 8 && 8 * tier + len <= left; len++) {
             if (!(lens & 1u << (len - 1))) continue;
-            uint64_t hash = match_hash(before, word & match_mask(len), len);
-            uint64_t cell = *find(t, hash, p, 8 * tier + len);
+            uint64_t cell = find_long(t, before, word, len, p, 8 * tier + len);
             if (cell != 0) found[n++] = (phrase_found){8 * tier + len, match_payload(cell)};
         }
         if (!(lens & 0x100)) break;

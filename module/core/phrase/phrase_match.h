@@ -3,23 +3,25 @@
  *
  * A hash table of 8-byte cells, one a phrase (single bytes have a table of their own):
  *
- *       63          46 45                       22 21                     0
- *      +--------------+---------------------------+-----------------------+
- *      | fingerprint  | payload: what it is to    | offset of the bytes   |
- *      | of the hash  | the caller                | in `text`             |
- *      +--------------+---------------------------+-----------------------+
+ *       63        53 52      46 45                       22 21                     0
+ *      +------------+----------+---------------------------+-----------------------+
+ *      | fingerprint| length   | payload: what it is to    | offset of the bytes   |
+ *      | of the hash| in bytes | the caller                | in `text`             |
+ *      +------------+----------+---------------------------+-----------------------+
  *      0: empty
  *
  * Phrases of up to 8 bytes are hashed as one masked word with their length. Which lengths to try,
  * longest first, a filter tells: the byte for the hash of the first `len` bytes has a bit that is
  * set if they may be a phrase. All lengths are looked up there at once, without a branch; a wrong
- * guess of the processor costs more than they do. A fingerprint that matches is a promise, the
- * text decides.
+ * guess of the processor costs more than they do. A fingerprint that matches is a promise; the
+ * length and the text decide. (The text alone does not: a phrase shares it with those that it
+ * begins.)
  *
  *      filter   bits 0-6: a phrase of 2-8 bytes    bit 7: a longer one that begins with these 8
  *
  * A longer phrase is hashed with all whole words before its last one ("tiers"), and each of its
- * prefixes of 8, 16 ... bytes has a marker, a cell whose payload tells what goes on from there:
+ * prefixes of 8, 16 ... bytes has a marker, a cell whose payload tells what goes on from there,
+ * and whose length is 64 + the number of words:
  *
  *      marker   bits 0-7: phrases of 1 ... 8 bytes more   bit 8: a longer one, by the next marker
  *
@@ -40,6 +42,7 @@
 #define MATCH_LONGER      0x80u
 #define MATCH_FILTER_HASH 0x9e3779b97f4a7c15u
 #define MATCH_MARKER_LEN  9 /* stands for a length in a marker's hash */
+#define MATCH_MARKER      64
 #define MATCH_TIERS       (PHRASE_LEN_MAX / 8)
 
 typedef struct phrase_matcher {
@@ -94,11 +97,11 @@ static inline unsigned match_filter(const phrase_matcher *t, uint64_t word, unsi
 static inline uint32_t match_home(const phrase_matcher *t, uint64_t hash) {
     return (uint32_t)((hash >> 32) * t->cell_count >> 32);
 }
-static inline uint64_t match_print(uint64_t hash) {
-    return (hash >> 28 & 0x3ffff) | 1;
+/* Fingerprint and length, as a cell has them: never 0. */
+static inline uint64_t match_print(uint64_t hash, unsigned len) {
+    return (hash >> 28 & 0x7ff) << 7 | len;
 }
 
-/* Slots hold [fingerprint:18][payload:24][offset:22]. */
 static inline uint32_t match_payload(uint64_t cell) {
     return (uint32_t)(cell >> 22) & (PHRASE_PAYLOAD_MAX - 1);
 }
@@ -110,7 +113,7 @@ static inline const uint8_t *match_text(const phrase_matcher *t, uint64_t cell) 
 static inline bool match_word(const phrase_matcher *t, uint64_t word, unsigned len,
                               uint32_t *payload) {
     uint64_t masked = word & match_mask(len), hash = match_hash(0, masked, len);
-    uint64_t print = match_print(hash);
+    uint64_t print = match_print(hash, len);
     for (uint32_t i = match_home(t, hash); t->cells[i] != 0;
          i = i + 1 == t->cell_count ? 0 : i + 1) {
         uint64_t cell = t->cells[i];
