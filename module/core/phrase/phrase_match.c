@@ -88,6 +88,11 @@ unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint
     return took;
 }
 
+/* Of a marker's lengths, bit by bit, those that `left` bytes have room for. */
+static inline unsigned lens_within(uint32_t marker, size_t left) {
+    return marker & (left < 8 ? (1u << left) - 1 : 0xff);
+}
+
 unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t left,
                            uint32_t *payload) {
     uint64_t before[MATCH_TIERS];
@@ -106,9 +111,11 @@ unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t lef
     }
     while (--tier > 0) {
         uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
-        for (unsigned len = 8; len > 0; len--) {
-            if (!(lens[tier] & 1u << (len - 1)) || 8 * tier + len > left) continue;
+        unsigned may = lens_within(lens[tier], left - 8 * tier);
+        while (may > 0) {
+            unsigned len = 32u - (unsigned)__builtin_clz(may);
             uint64_t cell = find_long(t, before[tier], word, len, p, 8 * tier + len);
+            may ^= 1u << (len - 1);
             if (cell == 0) continue;
             *payload = match_payload(cell);
             return 8 * tier + len;
@@ -128,8 +135,8 @@ static unsigned match_all_long(const phrase_matcher *t, const uint8_t *p, size_t
         if (marker == 0) break;
         uint32_t lens = match_payload(marker);
         uint64_t word = word_at(p + 8 * tier, left - 8 * tier);
-        for (unsigned len = 1; len <= 8 && 8 * tier + len <= left; len++) {
-            if (!(lens & 1u << (len - 1))) continue;
+        for (unsigned may = lens_within(lens, left - 8 * tier); may > 0; may &= may - 1) {
+            unsigned len = 1u + (unsigned)__builtin_ctz(may);
             uint64_t cell = find_long(t, before, word, len, p, 8 * tier + len);
             if (cell != 0) found[n++] = (phrase_found){8 * tier + len, match_payload(cell)};
         }
