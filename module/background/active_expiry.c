@@ -17,9 +17,13 @@
 #define MUCH_PERCENT   10
 #define EFFORT_PERCENT 1
 #define SHARE_WEIGHT   0.05 /* of one slice, in the share that is shown */
+/* From the beginning of one pass over all buckets to that of the next, at least: what expires soon
+ * after it was written is known by name (keyspace/due.h). */
+#define PASS_US 500000
 
 static struct {
     maps_cursor cursor;
+    uint64_t next_us; /* no other one begins before */
     removals gone;
     RedisModuleCtx *ctx;
     bool disabled;
@@ -79,7 +83,11 @@ bool active_expiry_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     int64_t now_ms = clock_now_ms();
     if (pass.disabled || !role_may_expire(ctx)) return false;
     pass.ctx = ctx;
-    if (!pass.cursor.at) maps_cursor_start(&pass.cursor);
+    if (!pass.cursor.at) {
+        if (start_us < pass.next_us) return false;
+        pass.next_us = start_us + PASS_US;
+        maps_cursor_start(&pass.cursor);
+    }
     while (maps_cursor_next(&pass.cursor, &s, &bucket)) {
         if (s->m->totals.expiring == 0 || !maps_served(s)) {
             maps_cursor_pass(&pass.cursor);

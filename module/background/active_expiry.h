@@ -1,7 +1,8 @@
 /*
  * active_expiry.h: active expiry. A pass over all buckets that looks at two bytes a record, in
- * slices between commands: 0.5% of the time while little is found, up to a quarter of it while
- * much is. Not on a replica, where the primary decides, nor while CLIENT PAUSE holds writes back.
+ * slices between commands: 0.5% of the time at most while little is found, up to a quarter of it
+ * while much is; not begun more often than twice a second. Not on a replica, where the primary
+ * decides, nor while CLIENT PAUSE holds writes back.
  */
 #ifndef CKV_ACTIVE_EXPIRY_H
 #define CKV_ACTIVE_EXPIRY_H
