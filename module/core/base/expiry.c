@@ -33,7 +33,9 @@ static uint16_t code_of(uint64_t at, uint64_t base) {
     if (at <= base) return EXPIRY_PAST;
     unsigned unit = 0;
     while (unit < UNITS - 1 && units_up(at, unit) - units_down(base, unit) > EXPIRY_WINDOW) unit++;
-    uint64_t count = units_up(at, unit);
+    uint64_t count = units_up(at, unit), most = units_down(base, unit) + EXPIRY_WINDOW - 2;
+    /* Further away than can be kept, as the base has been set back: the longest there is. */
+    if (unit == UNITS - 1 && count > most) count = most;
     /* The two largest codes are taken: round up past them. */
     while ((unit << 12 | (count & COUNT_MASK)) >= EXPIRY_PAST) count++;
     return (uint16_t)(unit << 12 | (count & COUNT_MASK));

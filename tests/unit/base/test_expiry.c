@@ -64,6 +64,19 @@ static void clock_back(void) {
     }
 }
 
+/* Set back to any time, as on a host whose clock begins in 1970, and right again: never early, but
+ * where it would be further away than can be kept. */
+static void clock_far_back(void) {
+    for (int i = 0; i < 200000; i++) {
+        int64_t now = 1700000000000, ttl = 1 + (int64_t)(test_random() % EXPIRY_TTL_MAX_MS);
+        uint64_t base = expiry_ticks(now), back = test_random() % base;
+        uint16_t code = expiry_code(now + ttl, now), moved = expiry_rebase(code, base, back);
+        int64_t at = expiry_ms(code, base), then = expiry_ms(moved, back);
+        int64_t farthest = (int64_t)(back * 1000 / 512) + EXPIRY_TTL_MAX_MS / 100 * 99;
+        CHECK(then >= at || then >= farthest);
+    }
+}
+
 /* A base from which a code has not passed: as late as it can be, and the code means the same. */
 static void base_before(void) {
     for (int i = 0; i < 100000; i++) {
@@ -123,6 +136,7 @@ int main(void) {
     moments();
     rebases();
     clock_back();
+    clock_far_back();
     base_before();
     told_of_long_ones();
     too_long();
