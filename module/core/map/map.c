@@ -88,6 +88,7 @@ static large *new_large(map *m, const map_key *k, const codec_value *value, uint
 bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, uint16_t code,
              uint64_t base) {
     codec_value encoded;
+    if (k->len + value->len > MAP_RECORD_MAX) return false;
     if (value->young && k->len > LARGE_LONG_KEY) {
         if (!map_encode_now(m->shared, value->bytes, value->len, &encoded)) return false;
         value = &encoded;

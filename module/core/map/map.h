@@ -36,9 +36,10 @@
 #include "map/large.h"
 #include "map/map_shared.h"
 
-#define MAP_BUCKET_BYTES 10240 /* average bytes of pages a bucket, before one is split */
-#define MAP_SEGMENT      512   /* buckets */
-#define MAP_LARGE_BYTES  256   /* what a large record counts as beside its slot in a page */
+#define MAP_BUCKET_BYTES 10240      /* average bytes of pages a bucket, before one is split */
+#define MAP_SEGMENT      512        /* buckets */
+#define MAP_LARGE_BYTES  256        /* what a large record counts as beside its slot in a page */
+#define MAP_RECORD_MAX   (1u << 30) /* bytes of key and value; more is not stored */
 #define MAP_KEY_MAX      LARGE_LONG_KEY /* bytes; a record with a longer key is large */
 
 typedef struct map_totals {

@@ -102,11 +102,13 @@ void young_batch_encode(young_batch *b, uint32_t i, codec_workspace *w) {
 
 /* The record in its page, as it will be. False: out of memory. */
 static bool settled_record(map *m, map_key *k, const map_pos *pos, const codec_value *value,
-                           map_record *r) {
+                           uint64_t now_ticks, map_record *r) {
+    /* As seen from now: a base of long ago would make another page's codes coarser. */
+    uint64_t base = map_base_of(m, pos->p, now_ticks);
     *r = (map_record){.value = value->bytes,
                       .value_len = (uint32_t)value->len,
-                      .code = page_code(pos->p, pos->slot),
-                      .base = page_base(pos->p),
+                      .code = map_expiry_code(pos, base),
+                      .base = base,
                       .uses = page_uses(pos->p, pos->slot)};
     if (!map_is_large(map_encoded_key(m, k, map_codec(m)), value->len)) return true;
     r->large = map_large_new(m, k, value->bytes, value->len);
@@ -148,7 +150,7 @@ void map_settle(map *m, const young_batch *b, const young_item *item, uint64_t n
     if (!l) return;
     bool valid = large_tail(l)->number == item->number && b->codec == map_codec(m);
     map_size before = map_size_now(m);
-    if (!valid || item->len == 0 || !settled_record(m, &k, &pos, &value, &r)) {
+    if (!valid || item->len == 0 || !settled_record(m, &k, &pos, &value, now_ticks, &r)) {
         map_young_again(m, l, now_ticks);
         return;
     }

@@ -237,6 +237,19 @@ static void two_in_a_group(map_shared *all) {
     map_free(b);
 }
 
+/* What lengths of 32 bits, or of 31 for keys, cannot say is refused before it is looked at. */
+static void too_long(map_shared *all) {
+    map *m = map_new(all, secret);
+    map_key k;
+    codec_value value = {.bytes = (const uint8_t *)"", .len = (size_t)5 << 30};
+    map_key_init(m, &k, "key", 3);
+    CHECK(!map_put(m, &k, NULL, &value, EXPIRY_NONE, 0));
+    value.len = MAP_RECORD_MAX - 2;
+    CHECK(!map_put(m, &k, NULL, &value, EXPIRY_NONE, 0));
+    CHECK(m->totals.records == 0 && map_sane(m));
+    map_free(m);
+}
+
 int main(void) {
     map_shared all;
     CHECK(map_shared_init(&all, &mem_libc, 3));
@@ -244,6 +257,7 @@ int main(void) {
     store_twice(&all);
     two_in_a_group(&all);
     shrink_into_expiry(&all);
+    too_long(&all);
     map_group group = {0};
     map *m = map_new(&all, secret);
     CHECK(m && map_sane(m));
