@@ -62,6 +62,7 @@ static struct {
     double owed;              /* bytes that the next command is to free at most, if none must */
     uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
+    bool making;     /* room, right now */
     bool guarded;    /* a timer comes before the server's */
     bool steps_down; /* the setting is about to */
     size_t reserved;
@@ -163,6 +164,7 @@ static bool turn_of_others(void) {
 static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
     bool young = true;
+    evict.making = true;
     double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
     while ((double)(evict.freed_records + evict.freed_others) < wanted) {
         size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
@@ -178,6 +180,7 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
         if (clock_monotonic_us() >= deadline_us) break;
     }
     removals_announce(ctx, &evict.gone, REMOVALS_EVICTED);
+    evict.making = false;
     return evicted;
 }
 
@@ -317,6 +320,8 @@ static bool evict_some(void) {
 
 static void before_command(RedisModuleCommandFilterCtx *command) {
     (void)command;
+    /* Who is told of an eviction may call commands. */
+    if (evict.making) return;
     maxmemory_decide();
     if (!maxmemory_now()->evicts) return;
     evict.owed = OWED_AT_LEAST + 2.0 * (double)(maxmemory_written() - evict.written_by_then);

@@ -23,7 +23,7 @@ static const uint8_t *value_or_empty(record *r, size_t *len) {
 /* Whether a value may grow to that length; replies the error if not. */
 static bool length_allowed(RedisModuleCtx *ctx, uint64_t len) {
     if (len <= (uint64_t)VALUE_MAX) return true;
-    reply_error(ctx, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    reply_error(ctx, ERROR_TOO_LONG);
     return false;
 }
 

@@ -15,6 +15,7 @@ typedef struct set_options {
     condition condition;
     int unit;                  /* of the expiry, -1: none is given */
     RedisModuleString *expire; /* its number */
+    uint64_t notified;         /* record_notified() when the value was encoded */
 } set_options;
 
 /* False: a syntax error. */
@@ -48,6 +49,16 @@ static bool may_write(const set_options *o, record *r, bool *may) {
 /* Writes the record and tells everybody. False: the error is replied. */
 static bool put(RedisModuleString *raw, const set_options *o, record *r, const codec_value *value,
                 int64_t at_ms) {
+    codec_value again;
+    if (o->notified != record_notified()) { /* others may have encoded theirs in its place */
+        size_t len;
+        const char *bytes = RedisModule_StringPtrLen(raw, &len);
+        if (!map_encode(&ckv.shared, bytes, len, &again)) {
+            RedisModule_ReplyWithError(r->ctx, ERROR_MEMORY);
+            return false;
+        }
+        value = &again;
+    }
     bool done = o->keep_ttl ? record_put_encoded_keeping_expiry(r, value)
                             : record_put_encoded(r, value, at_ms);
     if (!done) return false;
@@ -91,6 +102,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     codec_value encoded;
     const char *value = RedisModule_StringPtrLen(argv[2], &len);
     lookup_begin(ctx, argv[1], now_ms, &r);
+    o.notified = record_notified();
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!lookup_reply_answer(&r, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;

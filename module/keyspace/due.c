@@ -39,9 +39,14 @@ static void expire_all(RedisModuleCtx *ctx, int64_t now_ms) {
             if (d->at_ms < due.next_ms) due.next_ms = d->at_ms;
             continue;
         }
-        RedisModule_SelectDb(ctx, d->db);
-        due.expire(ctx, d->name, now_ms, &due.gone);
-        clear(d);
+        /* Out of its slot first: who looks the record up may find that it has been given more time,
+         * and note that. */
+        due_record was = *d;
+        d->name = NULL;
+        due.count--;
+        RedisModule_SelectDb(ctx, was.db);
+        due.expire(ctx, was.name, now_ms, &due.gone);
+        RedisModule_FreeString(NULL, was.name);
     }
     removals_announce(ctx, &due.gone, REMOVALS_EXPIRED);
 }

@@ -114,12 +114,14 @@ void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, 
 
 lookup_answer lookup_begun(record *r) {
     bool begun = r->in != NULL;
+    r->notified = record_notified();
     lookup_answer answer = find_map(r);
     if (answer != LOOKUP_DONE || !r->in) return answer;
     /* Another key of the command may have deleted the map and made another, at the same address. */
     if (!begun || r->secret != r->in->m->secret[0]) record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
     if (r->there) expire_if_due(r);
+    record_refresh(r);
     return !r->there && is_native(r) ? LOOKUP_NATIVE : LOOKUP_DONE;
 }
 

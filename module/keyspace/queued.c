@@ -20,6 +20,7 @@ static struct {
     uintptr_t generation;           /* of the newer ones */
     uint64_t most;                  /* names before the older ones may go */
 } keys = {.most = KEYS_MAX};
+static RedisModuleDict *awaited; /* names; NULL: none */
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
@@ -58,7 +59,8 @@ void queued_begin(uint64_t client) {
         return;
     }
     if (!clients) clients = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(clients, &client, sizeof client, (void *)keys.generation);
+    /* A MULTI within a transaction is refused, and that goes on. */
+    RedisModule_DictSetC(clients, &client, sizeof client, (void *)keys.generation);
 }
 
 void queued_end(uint64_t client) {
@@ -135,11 +137,24 @@ void queued_note(const char *key, size_t len) {
     add(&keys.newer, key, len);
 }
 
+void queued_await(const char *key, size_t len) {
+    add(&awaited, key, len);
+}
+
+bool queued_awaits(void) {
+    return awaited != NULL;
+}
+
+void queued_await_no_more(void) {
+    free_dict(&awaited);
+}
+
 bool queued_holds(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
     if (unseen.any && !role_loads(ckv.ctx)) return true;
-    if (!keys.newer && !keys.older) return false;
+    if (!keys.newer && !keys.older && !awaited) return false;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    return holds(keys.newer, text, len) || holds(keys.older, text, len);
+    return holds(keys.newer, text, len) || holds(keys.older, text, len) ||
+           holds(awaited, text, len);
 }

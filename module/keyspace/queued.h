@@ -39,6 +39,11 @@ bool queued_unseen(void);
 
 /* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
+/* Remembers a key of a command that may block, and so runs later too (BLMOVE writes a second key
+ * when the first has come to be): until somebody has seen that no client is blocked. */
+void queued_await(const char *key, size_t len);
+bool queued_awaits(void);
+void queued_await_no_more(void);
 /* Whether a key is left to the server. */
 bool queued_holds(const RedisModuleString *key);
 

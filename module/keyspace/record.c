@@ -15,13 +15,32 @@
 #include "server/settings.h"
 #include "server/version.h"
 
+#include <string.h>
+
 #define TICKS_MS 4 /* two ticks of the times that are kept */
+
+static uint64_t notified; /* how many events have been told of */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 void record_init_key(record *r) {
     map_key_init(r->in->m, &r->key, r->key.key, r->key.len);
     r->secret = r->in->m->secret[0];
+}
+
+uint64_t record_notified(void) {
+    return notified;
+}
+
+void record_refresh(record *r) {
+    if (r->notified == notified) return;
+    r->notified = notified;
+    r->in = maps_at(r->db, r->place);
+    r->there = r->found = false;
+    if (!r->in) return;
+    record_init_key(r);
+    r->there = map_find(r->in->m, &r->key, &r->pos);
+    r->found = r->there && map_expiry_ms(&r->pos) > r->now_ms;
 }
 
 const uint8_t *record_value(record *r, size_t *len) {
@@ -87,13 +106,21 @@ static bool reply_out_of_memory(const record *r) {
     return false;
 }
 
-/* The map of the key that was looked up, made if there is none. NULL: out of memory. */
-static map *map_for_writing(record *r) {
-    if (r->in) return r->in->m;
+/* A map for the key that was looked up. To make one is an event of the server's: who is told may
+ * encode a value in the place of `value`, which becomes a copy, or write the same key. Returns what
+ * is to be freed then; NULL: out of memory. */
+static void *make_map(record *r, codec_value *value) {
+    void *copy = RedisModule_Alloc(value->len + 1);
+    memcpy(copy, value->bytes, value->len);
+    value->bytes = copy;
     r->in = map_home_make(r->ctx, r->db, r->place);
-    if (!r->in) return NULL;
+    if (!r->in) {
+        RedisModule_Free(copy);
+        return NULL;
+    }
     record_init_key(r);
-    return r->in->m;
+    r->there = map_find(r->in->m, &r->key, &r->pos);
+    return copy;
 }
 
 /* From when a time is seen that a record is given: now, or, where the primary's clock says what has
@@ -111,15 +138,23 @@ static void note_expiry(const record *r, uint16_t code, uint64_t base) {
 }
 
 static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
+    if (r->key.len + value->raw_len > MAP_RECORD_MAX) {
+        RedisModule_ReplyWithError(r->ctx, ERROR_TOO_LONG);
+        return false;
+    }
     if (maxmemory_refuses() && !role_repeats(r->ctx)) {
         RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
         return false;
     }
-    map *m = map_for_writing(r);
+    codec_value written = *value;
+    void *copy = NULL;
+    if (!r->in && !(copy = make_map(r, &written))) return reply_out_of_memory(r);
     r->key.uses = maxmemory_uses_of_write();
-    maxmemory_note_written(value->len);
+    maxmemory_note_written(written.len);
     const map_pos *pos = r->there ? &r->pos : NULL;
-    if (!m || !map_put(m, &r->key, pos, value, code, base)) return reply_out_of_memory(r);
+    bool done = map_put(r->in->m, &r->key, pos, &written, code, base);
+    if (copy) RedisModule_Free(copy);
+    if (!done) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
     if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
@@ -127,11 +162,13 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
 }
 
 bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms) {
+    record_refresh(r);
     int64_t seen_ms = seen_from(r, at_ms);
     return put_code(r, value, expiry_code(at_ms, seen_ms), expiry_ticks(seen_ms));
 }
 
 bool record_put_encoded_keeping_expiry(record *r, const codec_value *value) {
+    record_refresh(r);
     uint64_t base = expiry_ticks(r->found ? seen_from(r, map_expiry_ms(&r->pos)) : r->now_ms);
     uint16_t code = r->found ? map_expiry_code(&r->pos, base) : (uint16_t)EXPIRY_NONE;
     return put_code(r, value, code, base);
@@ -220,10 +257,13 @@ void record_expired(record *r) {
 
 static bool notifying;
 
+/* Who hears of an event may call commands, and so come by here again. */
 void record_notify(const record *r, int type, const char *event) {
+    bool before = notifying;
     notifying = true;
+    notified++;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
-    notifying = false;
+    notifying = before;
 }
 
 /* Redis 8.2 tells of what SET has written over. */

@@ -21,12 +21,19 @@ typedef struct record {
     uint64_t secret; /* of the map that the key was made ready for */
     map_pos pos;
     int64_t now_ms;
-    bool there; /* pos is where a record lies, which may have expired */
-    bool found; /* and it has not */
+    bool there;        /* pos is where a record lies, which may have expired */
+    bool found;        /* and it has not */
+    uint64_t notified; /* record_notified() when it was looked up */
 } record;
 
 /* Makes the key ready for the map that it is in. */
 void record_init_key(record *r);
+
+/* How often anybody has been told of an event. Whoever is told, another module, may call commands,
+ * which write and make room: what was looked up or encoded before may not be so any more. */
+uint64_t record_notified(void);
+/* Looks the record up once more if that is so. */
+void record_refresh(record *r);
 
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
 const uint8_t *record_value(record *r, size_t *len);

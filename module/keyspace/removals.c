@@ -74,16 +74,19 @@ void removals_begin_hold(void) {
     held.on = true;
 }
 
+/* Who is told may call commands, before which more is held. */
 void removals_end_hold(RedisModuleCtx *ctx) {
+    removed *list = held.list;
+    size_t count = held.count;
     held.on = false;
-    for (size_t i = 0; i < held.count; i++) {
-        RedisModule_SelectDb(ctx, held.list[i].db);
-        tell(ctx, &held.list[i]);
-        RedisModule_FreeString(NULL, held.list[i].key);
-    }
-    RedisModule_Free(held.list);
     held.list = NULL;
     held.count = held.room = 0;
+    for (size_t i = 0; i < count; i++) {
+        RedisModule_SelectDb(ctx, list[i].db);
+        tell(ctx, &list[i]);
+        RedisModule_FreeString(NULL, list[i].key);
+    }
+    RedisModule_Free(list);
 }
 
 /* Who hears of an event may write: replicas have been told by then. */

@@ -10,6 +10,7 @@
 #define ERROR_LIMIT    "OOM command not allowed when used memory > 'ckv.maxmemory'."
 #define ERROR_DAMAGED  "ERR the stored value is damaged"
 #define ERROR_NATIVE   "ERR the server refused to run the command"
+#define ERROR_TOO_LONG "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 #define ERROR_TYPE     REDISMODULE_ERRORMSG_WRONGTYPE
 #define ERROR_READONLY "READONLY You can't write against a read only replica."
 #define ERROR_MOVING   "TRYAGAIN The records of this slot are being moved"

@@ -271,6 +271,7 @@ static void count_later(int64_t after_ms) {
 typedef struct clients {
     uint64_t *in_transaction;
     size_t count;
+    bool blocked; /* some are */
 } clients;
 
 /* What stands behind a word of a client's line; NULL: there is none. */
@@ -282,14 +283,18 @@ static const char *behind(const char *line, const char *end, const char *word) {
 /* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
  * ended its transaction keeps multi=0, so it is the flag that tells. */
 static clients list_in_transaction(const char *text, size_t len) {
-    clients c = {NULL, 0};
+    clients c = {NULL, 0, false};
     const char *end = text + len;
     for (const char *line = text, *next; line < end; line = next) {
         next = memchr(line, '\n', (size_t)(end - line));
         next = next ? next + 1 : end;
         const char *id = behind(line, next, "id="), *flags = behind(line, next, " flags=");
-        while (id && flags && flags < next && *flags != ' ' && *flags != 'x') flags++;
-        if (!id || !flags || flags == next || *flags != 'x') continue;
+        bool open = false;
+        for (; flags && flags < next && *flags != ' '; flags++) {
+            open |= *flags == 'x';
+            c.blocked |= *flags == 'b';
+        }
+        if (!id || !open) continue;
         c.in_transaction =
             RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
         c.in_transaction[c.count++] = strtoull(id, NULL, 10);
@@ -322,10 +327,11 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
         clients c = list_in_transaction(text, len);
         queued_counted(c.count);
         if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);
+        if (!c.blocked) queued_await_no_more();
         RedisModule_Free(c.in_transaction);
     }
     if (list) RedisModule_FreeCallReply(list);
-    if (!queued_doubted() && !queued_unseen()) return;
+    if (!queued_doubted() && !queued_unseen() && !queued_awaits()) return;
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
     int64_t after_ms = COUNT_EVERY_MS + took_ms * COUNT_SHARE;
     count_later(after_ms < COUNT_AT_LAST_MS ? after_ms : COUNT_AT_LAST_MS);
@@ -335,6 +341,16 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
 static uint64_t sender(filtered *f) {
     return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
                                                 : QUEUED_ANYBODY;
+}
+
+/* The keys of a command that may block: it runs when others have run. */
+static void await_range(filtered *f, const catalogue_entry *e, int argc) {
+    for (int i = e->first; i <= e->last && i < argc; i++) {
+        size_t len;
+        const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
+        if (prefixes_match(key, len) == PREFIX_SERVING) queued_await(key, len);
+    }
+    if (queued_awaits()) count_later(COUNT_EVERY_MS);
 }
 
 static void on_multi(filtered *f) {
@@ -403,6 +419,7 @@ static void filter(filtered *f) {
         break;
     case COMMAND_RANGE:
         leave_range(f, argc, e->first, e->last, e->step);
+        if (e->blocks) await_range(f, e, argc);
         break;
     case COMMAND_ASK:
         leave_asked(f, argc);

@@ -1,10 +1,14 @@
 /* caller.c: another module, which calls commands as modules do.
  *
  *   CALLER.CALL <modifiers> <command> [arg ...]   what RM_Call with these modifiers says
+ *   CALLER.ON <event> <command> [arg ...]         call that whenever told of such an event; "=" is
+ *                                                 the event's key
+ *   CALLER.ON                                     no more; how often that was
  */
 #include "redismodule.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,9 +25,55 @@ static int call(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return REDISMODULE_OK;
 }
 
+#define ARGS_MAX 8
+
+static struct {
+    RedisModuleString *event, *command, *args[ARGS_MAX];
+    size_t count;
+    long long calls;
+    bool calling;
+} on;
+
+static bool is(RedisModuleString *s, const char *text) {
+    return !strcmp(RedisModule_StringPtrLen(s, NULL), text);
+}
+
+static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
+    (void)type;
+    if (on.calling || !on.event || !is(on.event, event)) return REDISMODULE_OK;
+    RedisModuleString *args[ARGS_MAX];
+    for (size_t i = 0; i < on.count; i++) args[i] = is(on.args[i], "=") ? key : on.args[i];
+    on.calling = true;
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, RedisModule_StringPtrLen(on.command, NULL), "v", args, on.count);
+    if (reply) RedisModule_FreeCallReply(reply);
+    on.calling = false;
+    on.calls++;
+    return REDISMODULE_OK;
+}
+
+static int set_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc == 2 || argc > ARGS_MAX + 3) return RedisModule_WrongArity(ctx);
+    on.event = NULL; /* what was kept is a few bytes */
+    long long calls = on.calls;
+    on.calls = 0;
+    if (argc == 1) return RedisModule_ReplyWithLongLong(ctx, calls);
+    for (int i = 1; i < argc; i++) RedisModule_RetainString(NULL, argv[i]);
+    on.event = argv[1];
+    on.command = argv[2];
+    on.count = (size_t)argc - 3;
+    memcpy(on.args, argv + 3, on.count * sizeof *argv);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (RedisModule_Init(ctx, "caller", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
+    RedisModule_SubscribeToKeyspaceEvents(
+        ctx, REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_KEY_MISS | REDISMODULE_NOTIFY_NEW,
+        on_event);
+    if (RedisModule_CreateCommand(ctx, "caller.on", set_on, "", 0, 0, 0) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     return RedisModule_CreateCommand(ctx, "caller.call", call, "write", 0, 0, 0);
 }

@@ -1,11 +1,14 @@
-"""Commands that another module calls: under prefixes they do and say what they do and say on a plain server."""
+"""Commands that another module calls, also when it is told of an event: under prefixes they do and say what they do and say on a
+plain server."""
 
 import os
+import re
 import subprocess
+import time
 
 import pytest
 
-from helpers import reply
+from helpers import noise, reply
 from server import ROOT
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
@@ -72,3 +75,54 @@ def test_a_module_notices_nothing(servers):
             for modifiers in MODIFIERS:
                 for ours, theirs in zip(*(said(s, user, around, modifiers) for s in servers)):
                     assert ours == theirs, f"{user}, {around}, {modifiers}"
+
+
+# An event, what leads to it, and a write that it comes in the midst of: the record before has expired, is not there, or has no map yet.
+TOLD = {
+    "expired": ("DEBUG SET-ACTIVE-EXPIRE 0|SET k old PX 20|sleep", "SET k AAAAAAAA"),
+    "keymiss": ("SET first 1", "GETSET k AAAAAAAA"),
+    "keymiss of SET": ("", "SET k AAAAAAAA GET"),
+    "new": ("SET first 1", "SET k AAAAAAAA"),
+    "new, the map as well": ("", "SET k AAAAAAAA"),
+    "set": ("", "SET k AAAAAAAA"),
+}
+# What is called then; on the key itself not where a plain server crashes as well.
+CALLED = {"SET other ZZZZZZZZ": "expired keymiss new set", "APPEND other ZZ": "expired keymiss new set", "GET nothing": "expired new set",
+          "SET = ZZZZZZZZ": "expired keymiss", "DEL =": "expired keymiss", "GET =": "expired new set"}
+
+
+@pytest.mark.parametrize("called", CALLED)
+def test_who_is_told_may_call(own_server, caller, called):
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "ckv.maps": 1})
+    with server.client() as r:
+        for told, (before, sent) in TOLD.items():
+            event = re.match("[a-z]+", told).group()
+            if event not in CALLED[called]:
+                continue
+            r.flushall()
+            for line in filter(None, before.split("|")):
+                time.sleep(0.05) if line == "sleep" else r.execute_command(*line.split())
+            r.execute_command("CALLER.ON", event, *called.split())
+            r.execute_command(*sent.split())
+            assert r.execute_command("CALLER.ON") > 0, told
+            assert r.get("k") == b"AAAAAAAA", told
+            other = r.get("other")
+            assert other is None or other == b"Z" * len(other), told
+            assert r.delete("k") == 1 and r.get("k") is None, told
+            assert r.dbsize() == r.exists("first", "other", "nothing"), told
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "1")
+
+
+@pytest.mark.parametrize("called", ("GET nothing", "SET told yes"))
+def test_who_is_told_of_an_eviction_may_call(own_server, caller, called):
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "maxmemory-policy": "allkeys-lru"})
+    with server.client() as r:
+        r.execute_command("CALLER.ON", "evicted", *called.split())
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + (2 << 20))
+        for first in range(0, 40000, 1000):
+            pipeline = r.pipeline(transaction=False)
+            for i in range(first, first + 1000):
+                pipeline.set(f"key:{i}", noise(100, i))
+            pipeline.execute()
+        assert r.execute_command("CALLER.ON") > 1000
+        assert r.get("key:39999") == noise(100, 39999)

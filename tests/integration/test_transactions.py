@@ -106,6 +106,18 @@ def test_watch_sees_what_a_swap_brings(r, other):
     assert r.execute_command("EXEC") is None
 
 
+def test_watch_sees_an_expiry_that_was_put_off(r, other):
+    """It was known when the record was due first, and is known again from then on."""
+    r.execute_command("CSET", "w", "1", "PX", "700")
+    r.execute_command("CPEXPIRE", "w", "5300")  # for now this is too far ahead to be known
+    began = time.monotonic()
+    r.execute_command("WATCH", "w")
+    time.sleep(began + 5.4 - time.monotonic())
+    r.execute_command("MULTI")
+    r.execute_command("CGET", "w")
+    assert r.execute_command("EXEC") is None
+
+
 @pytest.mark.parametrize("prefix", ["C", ""])
 @pytest.mark.parametrize("how", ["written", "read", "expire"])
 def test_watch_sees_the_expiry(r, prefix, how):

@@ -7,7 +7,7 @@ import time
 import pytest
 import redis
 
-from helpers import EAGER, is_error, reply, wait_for, wait_for_replica
+from helpers import EAGER, info, is_error, reply, wait_for, wait_for_replica
 
 
 @pytest.fixture
@@ -301,3 +301,26 @@ def test_of_a_list_in_its_own_order_only_the_part_asked_for_moves_out(server, or
             [b"of 89", b"of 88"] if order else [b"of 10", b"of 11"]
         )
         assert int(r.info("ckv")["ckv_records"]) == (0 if order else 98)
+
+
+@pytest.mark.parametrize("command", (("BLMOVE", "source", "target", "LEFT", "RIGHT", 30), ("BRPOPLPUSH", "source", "target", 30)))
+@pytest.mark.parametrize("before", (None, b"earlier"))
+def test_what_a_blocked_client_will_write_is_a_string_by_then(server, command, before):
+    """The server moves an element when there is one, and asks nobody again."""
+    with server.client() as r, server.client() as blocked:
+        if before:
+            r.set("target", before)
+        blocked.connection_pool.get_connection().disconnect()
+        connection = blocked.connection_pool.get_connection()
+        connection.send_command(*command)
+        if before:  # it was there when the command came, which makes no difference: nothing is moved yet
+            r.delete("target")
+        wait_for(lambda: r.info("clients")["blocked_clients"] == 1)
+        time.sleep(1.5)  # somebody has looked at all clients since
+        assert r.set("target", "written")
+        r.rpush("source", "element")
+        with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+            connection.read_response()
+        assert r.get("target") == b"written" and r.lrange("source", 0, -1) == [b"element"]
+        assert info(r)["records"] == 0
+        wait_for(lambda: r.set("target", "again") and info(r)["records"] == 1, what="that the name is let go")
