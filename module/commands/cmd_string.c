@@ -46,22 +46,23 @@ static bool may_write(const set_options *o, record *r, bool *may) {
     return !o->condition.value || condition_check(&o->condition, r, may);
 }
 
+/* Writes the record. If anybody was told of an event since the value was encoded, another one may
+ * be in its place. False: the error is replied. */
+static bool write_value(RedisModuleString *raw, const set_options *o, record *r,
+                        const codec_value *value, int64_t at_ms) {
+    size_t len;
+    if (o->notified == record_notified())
+        return o->keep_ttl ? record_put_encoded_keeping_expiry(r, value)
+                           : record_put_encoded(r, value, at_ms);
+    const char *bytes = RedisModule_StringPtrLen(raw, &len);
+    return o->keep_ttl ? record_put_keeping_expiry(r, bytes, len)
+                       : record_put(r, bytes, len, at_ms);
+}
+
 /* Writes the record and tells everybody. False: the error is replied. */
 static bool put(RedisModuleString *raw, const set_options *o, record *r, const codec_value *value,
                 int64_t at_ms) {
-    codec_value again;
-    if (o->notified != record_notified()) { /* others may have encoded theirs in its place */
-        size_t len;
-        const char *bytes = RedisModule_StringPtrLen(raw, &len);
-        if (!map_encode(&ckv.shared, bytes, len, &again)) {
-            RedisModule_ReplyWithError(r->ctx, ERROR_MEMORY);
-            return false;
-        }
-        value = &again;
-    }
-    bool done = o->keep_ttl ? record_put_encoded_keeping_expiry(r, value)
-                            : record_put_encoded(r, value, at_ms);
-    if (!done) return false;
+    if (!write_value(raw, o, r, value, at_ms)) return false;
     if (o->keep_ttl)
         replicate_set_keeping_expiry(r->ctx, r->name, raw);
     else
