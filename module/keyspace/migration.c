@@ -31,6 +31,7 @@ typedef struct valkey_migration {
 #define REDIS_EVENT_SLOT_MIGRATION      18
 #define REDIS_EVENT_SLOT_MIGRATION_TRIM 19
 #define REDIS_IMPORT_STARTED            0
+#define REDIS_IMPORT_FAILED             1
 #define REDIS_IMPORT_COMPLETED          2
 #define REDIS_MIGRATE_COMPLETED         5
 #define REDIS_TRIM_STARTED              0
@@ -78,11 +79,26 @@ static void hide_all(const redis_ranges *slots, bool hidden) {
         hide(slots->ranges[i].first, slots->ranges[i].last, hidden);
 }
 
+static bool has_map(int slot) {
+    for (int db = 0; db < maps_dbs(); db++)
+        if (maps_at(db, (uint32_t)slot)) return true;
+    return false;
+}
+
+/* What of an import that has failed is here is trimmed, and told of then; not slots without keys.
+ */
+static void show_empty(const redis_ranges *slots) {
+    for (int32_t i = 0; i < slots->count; i++)
+        for (int slot = slots->ranges[i].first; slot <= slots->ranges[i].last; slot++)
+            if (!has_map(slot)) hide(slot, slot, false);
+}
+
 static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const redis_migration *info = data;
     if (sub == REDIS_IMPORT_STARTED || sub == REDIS_MIGRATE_COMPLETED) hide_all(info->slots, true);
     if (sub == REDIS_IMPORT_COMPLETED) hide_all(info->slots, false);
+    if (sub == REDIS_IMPORT_FAILED || sub == REDIS_MIGRATE_COMPLETED) show_empty(info->slots);
 }
 
 static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

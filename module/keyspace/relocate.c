@@ -13,6 +13,7 @@ typedef struct misplaced {
     int db;
     RedisModuleString *name;
     keyed_map *stored;
+    bool gone; /* the server has dropped it: it had expired */
 } misplaced;
 
 static struct {
@@ -27,7 +28,8 @@ void relocate_later(int db, const RedisModuleString *name) {
     }
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
-    list.maps[list.count++] = (misplaced){db, RedisModule_CreateString(NULL, text, len), NULL};
+    list.maps[list.count++] =
+        (misplaced){.db = db, .name = RedisModule_CreateString(NULL, text, len)};
 }
 
 void relocate_forget(void) {
@@ -44,13 +46,17 @@ static void take_out(misplaced *m) {
     RedisModule_SelectDb(ckv.ctx, m->db);
     RedisModuleKey *key =
         RedisModule_OpenKey(ckv.ctx, m->name, REDISMODULE_READ | REDISMODULE_WRITE);
-    map *empty = map_new(&ckv.shared, ckv.secret);
+    m->gone = RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY;
+    map *empty = m->gone ? NULL : map_new(&ckv.shared, ckv.secret);
+    keyed_map *instead = empty ? maps_wrap(empty, PLACES_NONE) : NULL;
     void *old;
-    if (empty && RedisModule_ModuleTypeReplaceValue(key, ckv.type, maps_wrap(empty, PLACES_NONE),
-                                                    &old) == REDISMODULE_OK) {
+    if (instead &&
+        RedisModule_ModuleTypeReplaceValue(key, ckv.type, instead, &old) == REDISMODULE_OK) {
         m->stored = old;
         maps_unlist(m->stored);
         RedisModule_DeleteKey(key);
+    } else if (instead) {
+        maps_free(instead);
     }
     RedisModule_CloseKey(key);
 }
@@ -85,7 +91,7 @@ static bool pour(void *context, const uint8_t *key, size_t key_len, const map_po
 
 /* Moves the records of one map, which is freed. */
 static bool empty_out(misplaced *m, pouring *p) {
-    if (!m->stored) return false;
+    if (!m->stored) return m->gone;
     bool done = true;
     p->from = m->stored->m;
     p->db = m->db;
@@ -103,7 +109,11 @@ bool relocate_all(void) {
     for (size_t i = 0; i < list.count; i++) take_out(&list.maps[i]);
     pouring p = {.now_ticks = expiry_ticks(clock_now_ms())};
     bool done = true;
-    for (size_t i = 0; done && i < list.count; i++) done = empty_out(&list.maps[i], &p);
+    /* Also behind one that can't be: what can be saved is. */
+    for (size_t i = 0; i < list.count; i++) {
+        bool this = empty_out(&list.maps[i], &p);
+        done = done && this;
+    }
     RedisModule_Free(p.bytes);
     relocate_forget();
     if (!done)

@@ -16,20 +16,35 @@ static bool somebody_watches(void) {
     return ever;
 }
 
+typedef struct names {
+    RedisModuleString **list;
+    size_t count, room;
+    int64_t now_ms;
+} names;
+
 /* What has expired was not there for whoever watches it. */
-static bool tell(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
-    const int64_t *now_ms = context;
-    if (map_expiry_ms(pos) <= *now_ms) return true;
-    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)key, key_len);
-    quiet_signal_modified(ckv.ctx, name);
-    RedisModule_FreeString(NULL, name);
+static bool note(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
+    names *n = context;
+    if (map_expiry_ms(pos) <= n->now_ms) return true;
+    if (n->count == n->room) {
+        n->room = n->room ? 2 * n->room : 64;
+        n->list = RedisModule_Realloc(n->list, n->room * sizeof *n->list);
+    }
+    n->list[n->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
     return true;
 }
 
+/* All names first: Redis 8.2 looks for each key when it is told of it, other modules hear of a miss
+ * then, and may write. */
 static void tell_map(const keyed_map *s, int db) {
-    int64_t now_ms = clock_now_ms();
-    RedisModule_SelectDb(ckv.ctx, db);
-    for (uint32_t i = 0; i < s->m->buckets; i++) map_each(s->m, i, tell, &now_ms);
+    names n = {.now_ms = clock_now_ms()};
+    for (uint32_t i = 0; i < s->m->buckets; i++) map_each(s->m, i, note, &n);
+    for (size_t i = 0; i < n.count; i++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        quiet_signal_modified(ckv.ctx, n.list[i]);
+        RedisModule_FreeString(NULL, n.list[i]);
+    }
+    RedisModule_Free(n.list);
 }
 
 static void tell_db(int from, int db) {

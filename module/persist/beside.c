@@ -2,14 +2,20 @@
 #include "persist/beside.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/places.h"
 #include "keyspace/relocate.h"
 #include "keyspace/watched.h"
 
 #include <string.h>
 
 /* Names only: in Redis 7.0 all databases that are loaded into say that they are the first. */
+typedef struct noted {
+    RedisModuleString *name;
+    bool misplaced;
+} noted;
+
 static struct {
-    RedisModuleString **names;
+    noted *maps;
     size_t count, room;
 } list;
 
@@ -19,27 +25,29 @@ bool beside_loading(void) {
     return loading;
 }
 
-void beside_note(const RedisModuleString *name) {
+void beside_note(const RedisModuleString *name, bool misplaced) {
     if (list.count == list.room) {
         list.room = list.room ? 2 * list.room : 64;
-        list.names = RedisModule_Realloc(list.names, list.room * sizeof *list.names);
+        list.maps = RedisModule_Realloc(list.maps, list.room * sizeof *list.maps);
     }
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
-    list.names[list.count++] = RedisModule_CreateString(NULL, text, len);
+    list.maps[list.count++] = (noted){RedisModule_CreateString(NULL, text, len), misplaced};
 }
 
 static void forget_all(void) {
-    for (size_t i = 0; i < list.count; i++) RedisModule_FreeString(NULL, list.names[i]);
-    RedisModule_Free(list.names);
+    for (size_t i = 0; i < list.count; i++) RedisModule_FreeString(NULL, list.maps[i].name);
+    RedisModule_Free(list.maps);
     memset(&list, 0, sizeof list);
 }
 
-static void list_map(int db, RedisModuleString *name) {
-    RedisModuleKey *key = RedisModule_OpenKey(ckv.ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+static void list_map(int db, const noted *map) {
+    RedisModuleKey *key =
+        RedisModule_OpenKey(ckv.ctx, map->name, REDISMODULE_READ | REDISMODULE_WRITE);
     if (RedisModule_ModuleTypeGetType(key) == ckv.type) {
         keyed_map *s = RedisModule_ModuleTypeGetValue(key);
-        if (s->state != MAP_LISTED) maps_list(s, db, name);
+        if (map->misplaced && s->home == PLACES_NONE) relocate_later(db, map->name);
+        if (s->state != MAP_LISTED) maps_list(s, db, map->name);
     }
     RedisModule_CloseKey(key);
 }
@@ -50,7 +58,7 @@ static void take_over(void) {
     maps_unlist_db(-1);
     for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
         for (size_t i = 0; i < list.count && RedisModule_DbSize(ckv.ctx) > 0; i++)
-            list_map(db, list.names[i]);
+            list_map(db, &list.maps[i]);
     watched_db(-1);
     if (!relocate_all())
         ckv_log("warning", "records of the primary are missing here: it has another ckv.maps");

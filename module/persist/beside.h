@@ -22,8 +22,8 @@
 /* Whether the file that is being loaded is. */
 bool beside_loading(void);
 
-/* A map of the file, loaded and not listed. */
-void beside_note(const RedisModuleString *name);
+/* A map of the file, loaded and not listed; misplaced: its records are to be put in place. */
+void beside_note(const RedisModuleString *name, bool misplaced);
 
 int beside_start(RedisModuleCtx *ctx);
 

@@ -338,21 +338,21 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
     }
 }
 
-/* The home of a map of a file of another layout. If it served its records there, they are put in
- * place. Otherwise it was inert, and stays so under the name that it has. */
-static uint32_t home_in_other_layout(map *m, int db, const RedisModuleString *name) {
+/* The home of a map of a file of another layout. If it served its records there, they are to be put
+ * in place. Otherwise it was inert, and stays so under the name that it has. */
+static uint32_t home_in_other_layout(map *m, const RedisModuleString *name, bool *misplaced) {
     uint32_t named = places_of_name_in(name, file_layout);
-    if (named != PLACES_NONE && named == places_of_map(m, file_layout, COMPARED)) {
-        relocate_later(db, name);
-        return PLACES_NONE;
-    }
+    *misplaced = named != PLACES_NONE && named == places_of_map(m, file_layout, COMPARED);
+    if (*misplaced) return PLACES_NONE;
     uint32_t home = places_of_map(m, places_layout(), UINT64_MAX);
     return home == places_of_name(name) ? PLACES_NONE : home;
 }
 
 /* The home of a map that has been loaded. */
-static uint32_t home_of_loaded(map *m, bool of_file, int db, const RedisModuleString *name) {
-    if (of_file && file_layout != places_layout()) return home_in_other_layout(m, db, name);
+static uint32_t home_of_loaded(map *m, bool of_file, const RedisModuleString *name,
+                               bool *misplaced) {
+    *misplaced = false;
+    if (of_file && file_layout != places_layout()) return home_in_other_layout(m, name, misplaced);
     return places_of_map(m, places_layout(), of_file ? COMPARED : UINT64_MAX);
 }
 
@@ -385,11 +385,14 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     bool of_file = kind == KIND_PAGES;
     const RedisModuleString *name = RedisModule_GetKeyNameFromIO(io);
     int db = RedisModule_GetDbIdFromIO(io);
-    keyed_map *s = maps_wrap(m, home_of_loaded(m, of_file, db, name));
-    if (of_file && beside_loading())
-        beside_note(name);
-    else
+    bool misplaced, beside = of_file && beside_loading();
+    keyed_map *s = maps_wrap(m, home_of_loaded(m, of_file, name, &misplaced));
+    if (beside) {
+        beside_note(name, misplaced);
+    } else {
+        if (misplaced) relocate_later(db, name);
         maps_list(s, db, name);
+    }
     if (of_file) {
         aof_form_map_loaded();
         note_loaded(m);

@@ -289,3 +289,23 @@ def test_prefixes_that_are_not_set_here(behind_proxy):
     full_sync(server, replica, proxy, change)
     with replica.client() as q:
         assert q.execute_command("MGET", *[f"s:{i}" for i in range(500)]) == [b"v"] * 500
+
+
+@pytest.mark.parametrize("maps", (MAPS, 64))
+def test_records_of_several_databases(own_server, maps):
+    """Redis 7.0 says of each database that is loaded beside that it is the first."""
+    server = own_server({"ckv.maps": MAPS, "repl-diskless-sync": "yes"})
+    replica = own_server({"ckv.maps": maps, "repl-diskless-load": "swapdb"})
+    for db in (0, 3):
+        with server.client() as r, r.pipeline(transaction=False) as pipe:
+            pipe.execute_command("SELECT", db)
+            for i in range(1000):
+                pipe.execute_command("CSET", f"{db}:{i * 37}", f"value {i}")
+            pipe.execute()
+    with replica.client() as r:
+        r.replicaof("127.0.0.1", server.port)
+        wait_for(lambda: is_in_sync(r))
+        for db in (0, 3):
+            r.execute_command("SELECT", db)
+            assert r.execute_command("CDBSIZE") == 1000
+            assert r.execute_command("CMGET", *(f"{db}:{i * 37}" for i in range(1000))) == [f"value {i}".encode() for i in range(1000)]

@@ -1,6 +1,7 @@
 """Files of servers that place records otherwise: another ckv.maps, a cluster, no cluster."""
 
 import shutil
+import time
 
 import pytest
 
@@ -61,6 +62,22 @@ def test_another_number_of_maps(own_server):
             assert len(map_keys(r)) <= maps
             # Nothing is left where it was.
             assert r.execute_command("INFO", "ckv")["ckv_maps"] == len(map_keys(r))
+
+
+def test_a_map_that_has_expired(own_server):
+    """Of a file of another layout: its key had a time, and the server drops it while it loads."""
+    server = own_server({"ckv.maps": 64})
+    with server.client() as r:
+        stored = fill(r)
+        name = map_keys(r)[0]
+        r.pexpire(name, 300)
+        r.save()
+    server.kill()
+    server.config["ckv.maps"] = 16
+    time.sleep(0.4)
+    server.start()
+    with server.client() as r:
+        assert 0 < len(list(scan(r))) < len(stored)
 
 
 def test_commands_behind_a_file_of_another_layout(own_server):
