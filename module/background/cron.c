@@ -14,6 +14,7 @@
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
 #include "server/feed.h"
+#include "server/loop.h"
 #include "server/settings.h"
 #include "server/timer.h"
 
@@ -100,6 +101,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     feed_check(ctx);
     rates_tick();
     due_rest();
+    loop_rest();
     active_expiry_own_step(ctx);
     bool busy =
         reencode_running() || train_running() || evict_near() || settle_running() || held_any();

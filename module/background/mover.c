@@ -14,6 +14,7 @@
 #include "server/busy.h"
 #include "server/child.h"
 #include "server/clock.h"
+#include "server/pause.h"
 #include "server/role.h"
 #include "server/timer.h"
 
@@ -142,7 +143,7 @@ static bool follows_only(int flags) {
 static const char *kept_by(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
     uint64_t now_us = clock_monotonic_us();
-    if (RedisModule_AvoidReplicaTraffic()) mover.paused_us = now_us;
+    if (pause_holds()) mover.paused_us = now_us;
     if (flags & (REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING))
         return "a file that is loaded";
     if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";

@@ -74,7 +74,9 @@ static bool all_usable(RedisModuleCtx *ctx, const keys *k) {
         record r;
         lookup_answer answer = lookup_possible(ctx, k->argv[i * k->step], &r);
         if (answer == LOOKUP_NATIVE) continue;
-        if (!lookup_reply_answer(&r, NULL, 0, answer)) return false;
+        if (!lookup_reply_answer(&r, NULL, 0, answer) ||
+            !record_may_be_of(&r, k->argv[i * k->step + 1]))
+            return false;
     }
     return true;
 }

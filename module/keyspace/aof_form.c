@@ -8,6 +8,7 @@
 static struct {
     bool with_records; /* the file that the AOF begins with, or may */
     bool rewriting_plain;
+    uint64_t base_bytes;   /* of the AOF when that began */
     bool file_had_records; /* the one that was loaded last */
     bool told_own;         /* in our own words, some time */
 } aof;
@@ -55,6 +56,21 @@ static bool info_says(RedisModuleCtx *ctx, const char *field, const char *wanted
     return same;
 }
 
+/* Of the file that the AOF begins with, when that was last written: 0 if nobody can tell. */
+static uint64_t base_bytes(RedisModuleCtx *ctx) {
+    int error;
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "persistence");
+    uint64_t bytes = RedisModule_ServerInfoGetFieldUnsigned(info, "aof_base_size", &error);
+    RedisModule_FreeServerInfo(ctx, info);
+    return error == REDISMODULE_OK ? bytes : 0;
+}
+
+/* Whether the AOF has been rewritten. "ok" is what the last one that ended says: one that was
+ * killed (SHUTDOWN that fails then, SIGUSR1) says nothing. */
+static bool is_rewritten(RedisModuleCtx *ctx) {
+    return info_says(ctx, "aof_last_bgrewrite_status", "ok") && base_bytes(ctx) != aof.base_bytes;
+}
+
 /* From the fork on, what is written belongs behind the new file; if that fails, behind the old one
  * as well. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born) {
@@ -62,10 +78,11 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         aof.rewriting_plain = false;
         if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
         aof.rewriting_plain = !has_preamble(ctx);
+        aof.base_bytes = base_bytes(ctx);
         if (!aof.rewriting_plain && maps_any()) aof.with_records = true;
     } else if (aof.rewriting_plain) {
         aof.rewriting_plain = false;
-        if (info_says(ctx, "aof_last_bgrewrite_status", "ok")) aof.with_records = false;
+        if (is_rewritten(ctx)) aof.with_records = false;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "keyspace/due.h"
 
 #include "core/base/siphash.h"
+#include "server/loop.h"
 
 #include <string.h>
 
@@ -20,8 +21,7 @@ static struct {
     due_record slots[SLOTS]; /* by hash; the newer one stays */
     int count;
     int64_t next_ms; /* not after the first of them */
-    bool listening;
-    removals gone; /* has room for all of them */
+    removals gone;   /* has room for all of them */
     due_expire *expire;
 } due = {.next_ms = INT64_MAX};
 
@@ -51,19 +51,10 @@ static void expire_all(RedisModuleCtx *ctx, int64_t now_ms) {
     removals_announce(ctx, &due.gone, REMOVALS_EXPIRED);
 }
 
-static void on_loop(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)e, (void)data;
-    if (sub != REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP) return;
+static void on_loop(RedisModuleCtx *ctx) {
     /* The time that the server keeps is that before it slept. */
     int64_t now_ms = RedisModule_Milliseconds();
     if (now_ms >= due.next_ms) expire_all(ctx, now_ms);
-}
-
-static void listen(bool wanted) {
-    if (due.listening == wanted) return;
-    RedisModule_SubscribeToServerEvent(ckv.ctx, RedisModuleEvent_EventLoop,
-                                       wanted ? on_loop : NULL);
-    due.listening = wanted;
 }
 
 void due_start(due_expire *expire) {
@@ -83,9 +74,9 @@ void due_note(int db, RedisModuleString *name, int64_t at_ms, int64_t now_ms) {
     *d = (due_record){RedisModule_CreateString(NULL, key, len), at_ms, db};
     due.count++;
     if (at_ms < due.next_ms) due.next_ms = at_ms;
-    listen(true);
+    loop_set(LOOP_DUE, on_loop);
 }
 
 void due_rest(void) {
-    if (due.count == 0) listen(false);
+    if (due.count == 0) loop_set(LOOP_DUE, NULL);
 }

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/tryagain.h"
 #include "server/clock.h"
+#include "server/pause.h"
 #include "server/reply.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
 /* Nothing may be written during CLIENT PAUSE and before slots or a primary's role change hands, and
  * the server does not look at that here. */
 static int run_again(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (RedisModule_AvoidReplicaTraffic()) return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    if (pause_holds()) return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
     return function_of(ctx)(ctx, argv, argc);
 }
 

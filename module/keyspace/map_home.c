@@ -33,13 +33,13 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
     map *m = NULL;
     if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
     if (m) {
-        s = maps_wrap(m, place);
         int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
-        RedisModule_ModuleTypeSetValue(key, ckv.type, s);
+        RedisModule_ModuleTypeSetValue(key, ckv.type, maps_wrap(m, place));
         quiet_end(ctx, before);
-        maps_list(s, db, RedisModule_GetKeyNameFromModuleKey(key));
     }
     RedisModule_CloseKey(key);
+    /* Another module hears of the new key, and may have put something else there. */
+    if (m) map_home_look(ctx, db, place, &s);
     return s;
 }
 

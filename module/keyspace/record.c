@@ -137,11 +137,22 @@ static void note_expiry(const record *r, uint16_t code, uint64_t base) {
     own_records_note(r->ctx, r->db, r->key.key, r->key.len);
 }
 
+static bool may_be_as_long(const record *r, size_t value_len) {
+    size_t key_len;
+    RedisModule_StringPtrLen(r->name, &key_len);
+    if (key_len + value_len <= MAP_RECORD_MAX) return true;
+    RedisModule_ReplyWithError(r->ctx, ERROR_TOO_LONG);
+    return false;
+}
+
+bool record_may_be_of(const record *r, const RedisModuleString *value) {
+    size_t len;
+    RedisModule_StringPtrLen(value, &len);
+    return may_be_as_long(r, len);
+}
+
 static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
-    if (r->key.len + value->raw_len > MAP_RECORD_MAX) {
-        RedisModule_ReplyWithError(r->ctx, ERROR_TOO_LONG);
-        return false;
-    }
+    if (!may_be_as_long(r, value->raw_len)) return false;
     if (maxmemory_refuses() && !role_repeats(r->ctx)) {
         RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
         return false;
@@ -255,15 +266,15 @@ void record_expired(record *r) {
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
 }
 
-static bool notifying;
+static const RedisModuleString *announced; /* the key of the event that is being told of */
 
 /* Who hears of an event may call commands, and so come by here again. */
 void record_notify(const record *r, int type, const char *event) {
-    bool before = notifying;
-    notifying = true;
+    const RedisModuleString *before = announced;
+    announced = r->name;
     notified++;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
-    notifying = before;
+    announced = before;
 }
 
 /* Redis 8.2 tells of what SET has written over. */
@@ -290,6 +301,6 @@ void record_notify_set_of_many(const record *r, bool expires) {
     record_notify(r, REDISMODULE_NOTIFY_STRING, "set");
 }
 
-bool record_notifying(void) {
-    return notifying;
+bool record_announces(const RedisModuleString *key) {
+    return announced == key;
 }

@@ -54,6 +54,9 @@ void record_note_read(record *r);
 /* The same of a command that looks at a key and does not use it: not for eviction. */
 void record_note_look(const record *r);
 
+/* Whether key and value are not too long for a record. False: the error is replied. */
+bool record_may_be_of(const record *r, const RedisModuleString *value);
+
 /* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. False: out of memory or over a
  * limit, nothing changed, and the error is replied. */
 bool record_put(record *r, const void *value, size_t len, int64_t at_ms);
@@ -86,7 +89,7 @@ void record_notify(const record *r, int type, const char *event);
 void record_notify_set(const record *r, bool expires);
 /* Those of MSETEX, which come in another order in Redis. */
 void record_notify_set_of_many(const record *r, bool expires);
-/* Whether an event that a listener is told of is about a record. */
-bool record_notifying(void);
+/* Whether the event that a listener is told of, of this key, is one of a record. */
+bool record_announces(const RedisModuleString *key);
 
 #endif

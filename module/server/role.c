@@ -1,6 +1,7 @@
 /* role.c: what this server may decide by itself. See role.h. */
 #include "server/role.h"
 
+#include "server/pause.h"
 #include "server/settings.h"
 
 bool role_loads(RedisModuleCtx *ctx) {
@@ -18,7 +19,7 @@ bool role_follows(RedisModuleCtx *ctx) {
 }
 
 bool role_may_expire(RedisModuleCtx *ctx) {
-    return !role_follows(ctx) && !settings_import_mode() && !RedisModule_AvoidReplicaTraffic();
+    return !role_follows(ctx) && !settings_import_mode() && !pause_holds();
 }
 
 /* A replica holds what its primary holds, whatever its own maxmemory says. */

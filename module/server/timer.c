@@ -2,6 +2,7 @@
 #include "server/timer.h"
 
 #include "server/clock.h"
+#include "server/pause.h"
 
 #define LATE_US 200000
 
@@ -23,6 +24,7 @@ static void on_server_cron(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub
     (void)e, (void)sub, (void)data;
     for (timer *t = timers; t; t = t->next)
         if (t->due_us && clock_monotonic_us() > t->due_us + LATE_US) timer_set(ctx, t, 1);
+    pause_look(ctx);
 }
 
 void timer_register(RedisModuleCtx *ctx, timer *t, RedisModuleTimerProc proc) {

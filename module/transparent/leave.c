@@ -7,6 +7,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
+#include "server/pause.h"
 #include "transparent/serve_key.h"
 
 /* Keys that moved out while a pause of all writes kept the AOF as it is. It is told when that is
@@ -39,7 +40,10 @@ void leave_tell_untold(void) {
 }
 
 static void move_out_in_pause(RedisModuleString *key) {
-    if (!untold) untold = RedisModule_CreateDict(NULL);
+    if (!untold) {
+        untold = RedisModule_CreateDict(NULL);
+        pause_at_end(leave_tell_untold);
+    }
     RedisModule_DictSet(untold, key, NULL);
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
@@ -51,7 +55,7 @@ bool leave_if(RedisModuleString *key, move_kind kind) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (!move_any_record(text, len, kind)) return false;
-    if (aof_form_own(ckv.ctx) && RedisModule_AvoidReplicaTraffic())
+    if (aof_form_own(ckv.ctx) && pause_holds())
         move_out_in_pause(key);
     else
         call_move_out(key);
@@ -73,7 +77,7 @@ void leave_key(RedisModuleString *key) {
     if (state == PREFIX_NONE) return;
     if (runs_later) queued_note(text, len);
     bool left = leave_if(key, MOVE_ALL) || leaves_strings;
-    if (state != PREFIX_SERVING || (!left && !RedisModule_AvoidReplicaTraffic())) return;
+    if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);
     aside_note(text, len);
 }

@@ -14,6 +14,7 @@
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
+#include "server/pause.h"
 #include "server/reply.h"
 #include "server/settings.h"
 #include "server/version.h"
@@ -271,13 +272,21 @@ static void count_later(int64_t after_ms) {
 typedef struct clients {
     uint64_t *in_transaction;
     size_t count;
-    bool blocked; /* some are */
+    bool blocked; /* some are, and will write a key that they don't wait for */
 } clients;
 
 /* What stands behind a word of a client's line; NULL: there is none. */
 static const char *behind(const char *line, const char *end, const char *word) {
     const char *at = memmem(line, (size_t)(end - line), word, strlen(word));
     return at ? at + strlen(word) : NULL;
+}
+
+/* Whether the last command of a client is one that blocks and writes another key then. */
+static bool waits_to_write(const char *line, const char *end) {
+    const char *name = behind(line, end, " cmd="), *to = name;
+    while (to && to < end && *to != ' ' && *to != '\n') to++;
+    const catalogue_entry *e = name ? catalogue_own(name, (size_t)(to - name)) : NULL;
+    return !name || (e && e->blocks);
 }
 
 /* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
@@ -289,11 +298,12 @@ static clients list_in_transaction(const char *text, size_t len) {
         next = memchr(line, '\n', (size_t)(end - line));
         next = next ? next + 1 : end;
         const char *id = behind(line, next, "id="), *flags = behind(line, next, " flags=");
-        bool open = false;
+        bool open = false, blocked = false;
         for (; flags && flags < next && *flags != ' '; flags++) {
             open |= *flags == 'x';
-            c.blocked |= *flags == 'b';
+            blocked |= *flags == 'b';
         }
+        c.blocked |= blocked && waits_to_write(line, next);
         if (!id || !open) continue;
         c.in_transaction =
             RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
@@ -308,7 +318,7 @@ static bool pause_seen;
 
 static bool may_hold_back(void) {
     bool may = pause_seen;
-    pause_seen = RedisModule_AvoidReplicaTraffic();
+    pause_seen = pause_holds();
     return may || pause_seen;
 }
 
@@ -353,7 +363,9 @@ static void await_range(filtered *f, const catalogue_entry *e, int argc) {
     if (queued_awaits()) count_later(COUNT_EVERY_MS);
 }
 
+/* In a script it is refused. */
 static void on_multi(filtered *f) {
+    if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return;
     queued_begin(sender(f));
     if (queued_doubted()) count_later(COUNT_EVERY_MS);
 }
@@ -404,7 +416,7 @@ static bool changes_rules(filtered *f, int argc) {
 
 static void filter(filtered *f) {
     size_t len;
-    bool paused = RedisModule_AvoidReplicaTraffic();
+    bool paused = pause_holds();
     if (!paused) leave_tell_untold();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
@@ -462,7 +474,8 @@ static void filter(filtered *f) {
 /* A key has come to be in the server: by another module, or in a way that no filter sees. */
 static int on_new_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
     (void)type, (void)event;
-    if (!record_notifying() && prefixes_match_name(key) != PREFIX_NONE) move_drop_record(ctx, key);
+    if (!record_announces(key) && prefixes_match_name(key) != PREFIX_NONE)
+        move_drop_record(ctx, key);
     return REDISMODULE_OK;
 }
 

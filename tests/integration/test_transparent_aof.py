@@ -3,10 +3,11 @@
 import os
 import random
 import shutil
+import time
 
 import pytest
 
-from helpers import late_by, reply, wait_for, wait_for_replica
+from helpers import info, late_by, reply, wait_for, wait_for_replica
 
 ROUNDS = int(os.environ.get("CKV_AOF_ROUNDS", 4))
 ALWAYS = {"appendonly": "yes", "appendfsync": "always"}
@@ -257,3 +258,64 @@ def test_waitaof_waits_for_what_is_served(own_server):
         r.config_set("appendfsync", "always")
         r.incr("counter")
         assert r.execute_command("WAITAOF", 1, 0, 0) == [1, 0]
+
+
+def rewrite(r):
+    r.bgrewriteaof()
+    wait_for(lambda: r.info("persistence")["aof_rewrite_in_progress"] == r.info("persistence")["aof_rewrite_scheduled"] == 0)
+
+
+@pytest.mark.parametrize("ends", ("by a command", "in a transaction", "by itself"))
+def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends):
+    """Redis 7.2 runs it without asking anybody again: a record that has moved out for it is told of before."""
+    server = own_server({"ckv.prefixes": "*", **ALWAYS})
+    with server.client() as r:
+        for i in range(9):
+            r.set(f"k{i}", f"hello world {i}")
+        rewrite(r)
+        held = [server.client() for _ in range(3)]
+        commands = [("SETBIT", "k1", 1, 0), ("APPEND", "k2", "tail"), ("RENAME", "k3", "renamed")]
+        r.execute_command("CLIENT", "PAUSE", 700 if ends == "by itself" else 20000, "WRITE")
+        r.getbit("k2", 1)
+        connections = [client.connection_pool.get_connection() for client in held]
+        for connection, command in zip(connections, commands):
+            connection.send_command(*command)
+        wait_for(lambda: r.info("clients")["blocked_clients"] == 3)
+        if ends == "in a transaction":
+            r.execute_command("MULTI"), r.execute_command("CLIENT", "UNPAUSE"), r.execute_command("EXEC")
+        elif ends == "by a command":
+            r.execute_command("CLIENT", "UNPAUSE")
+        assert [connection.read_response() for connection in connections] == [1, 17, b"OK"]
+        names = ["k0", "k1", "k2", "k3", "renamed"]
+        before = r.mget(names)
+        assert before == [b"hello world 0", b"(ello world 1", b"hello world 2tail", None, b"hello world 3"]
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert r.mget(names) == before
+
+
+def test_a_rewrite_that_was_killed_has_changed_nothing(own_server):
+    """What its status says is that of the one before."""
+    server = own_server({"ckv.prefixes": "*", "auto-aof-rewrite-percentage": 0, "enable-protected-configs": "yes", **ALWAYS})
+    with server.client() as r:
+        for i in range(2000):
+            r.set(f"k{i}", "AAAA")
+        rewrite(r)
+        assert info(r)["records"] == 2000
+        r.config_set("aof-use-rdb-preamble", "no")
+        r.config_set("rdb-key-save-delay", 20000)
+        r.bgrewriteaof()
+        wait_for(lambda: r.info("persistence")["aof_rewrite_in_progress"])
+        os.mkdir(os.path.join(server.dir, "folder"))
+        r.config_set("dbfilename", "folder")  # where no file can be written
+        assert "Errors trying to SHUTDOWN" in str(reply(r, "SHUTDOWN", "SAVE"))
+        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"])
+        r.config_set("rdb-key-save-delay", 0)
+        r.append("k1", "BB"), r.setrange("k2", 2, "zz"), r.delete("k3"), r.expire("k4", 1000)
+    server.kill()
+    server.config["dbfilename"] = "dump.rdb"
+    server.start()
+    with server.client() as r:
+        assert r.mget("k1", "k2", "k3") == [b"AAAABB", b"AAzz", None]
+        assert r.ttl("k4") > 0

@@ -324,3 +324,24 @@ def test_what_a_blocked_client_will_write_is_a_string_by_then(server, command, b
         assert r.get("target") == b"written" and r.lrange("source", 0, -1) == [b"element"]
         assert info(r)["records"] == 0
         wait_for(lambda: r.set("target", "again") and info(r)["records"] == 1, what="that the name is let go")
+
+
+def test_a_transaction_that_a_script_may_not_begin(server):
+    with server.client() as r:
+        r.eval("redis.pcall('multi')", 0)
+        r.set("a", "1")
+        time.sleep(1.5)
+        r.eval("redis.call('getbit', 'b', 1)", 0)  # a key of a command that only the server can run
+        r.set("b", "1")
+        assert info(r)["records"] == 2
+
+
+def test_a_name_is_let_go_while_others_wait(server):
+    with server.client() as r, server.client() as worker:
+        connection = worker.connection_pool.get_connection()
+        connection.send_command("BLPOP", "nothing", 0)
+        wait_for(lambda: r.info("clients")["blocked_clients"] == 1)
+        r.rpush("source", "x")
+        assert r.execute_command("BLMOVE", "source", "target", "LEFT", "LEFT", 1) == b"x"
+        r.delete("target")
+        wait_for(lambda: r.set("target", "a string") and info(r)["records"] == 1)

@@ -1,0 +1,26 @@
+/*
+ * pause.h: whether a pause of all writes (CLIENT PAUSE, FAILOVER) holds commands back.
+ *
+ * What it has held back runs when it is over, from Redis 7.2 on without the filter, before the
+ * server goes to sleep. Whatever must come first is done by who is told here. A pause ends where
+ * somebody looks at the time, or by a command:
+ *
+ *      sleep | after it | files: commands | timers, cron | what was held back | sleep ...
+ *                ^                          ^      ^
+ *                looks                      looks, looks
+ */
+#ifndef CKV_PAUSE_H
+#define CKV_PAUSE_H
+
+#include "ckv.h"
+
+bool pause_holds(void);
+
+/* Called once, between commands, when nothing is held back any more. */
+typedef void pause_end(void);
+void pause_at_end(pause_end *end);
+
+/* Some times a second, and between commands. */
+void pause_look(RedisModuleCtx *ctx);
+
+#endif
