@@ -40,7 +40,7 @@ bool queued_unseen(void);
 /* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
 /* Remembers a key of a command that may block, and so runs later too (BLMOVE writes a second key
- * when the first has come to be): until somebody has seen that no client is blocked. */
+ * when the first has come to be): until somebody has seen that no client waits so. */
 void queued_await(const char *key, size_t len);
 bool queued_awaits(void);
 void queued_await_no_more(void);

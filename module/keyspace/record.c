@@ -137,22 +137,21 @@ static void note_expiry(const record *r, uint16_t code, uint64_t base) {
     own_records_note(r->ctx, r->db, r->key.key, r->key.len);
 }
 
-static bool may_be_as_long(const record *r, size_t value_len) {
-    size_t key_len;
-    RedisModule_StringPtrLen(r->name, &key_len);
+static bool may_be_as_long(const record *r, size_t key_len, size_t value_len) {
     if (key_len + value_len <= MAP_RECORD_MAX) return true;
     RedisModule_ReplyWithError(r->ctx, ERROR_TOO_LONG);
     return false;
 }
 
 bool record_may_be_of(const record *r, const RedisModuleString *value) {
-    size_t len;
+    size_t key_len, len;
+    RedisModule_StringPtrLen(r->name, &key_len);
     RedisModule_StringPtrLen(value, &len);
-    return may_be_as_long(r, len);
+    return may_be_as_long(r, key_len, len);
 }
 
 static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
-    if (!may_be_as_long(r, value->raw_len)) return false;
+    if (!may_be_as_long(r, r->key.len, value->raw_len)) return false;
     if (maxmemory_refuses() && !role_repeats(r->ctx)) {
         RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
         return false;
