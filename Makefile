@@ -309,12 +309,13 @@ build/servers/redis-7.0-asan/redis-server: | setup-build
 
 test-servers: build/ckv.so servers $(TESTED_PROGRAMS) | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
 	scripts/check_servers.sh $(SERVERS)
-	@for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
+	@failed=; for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
 	    name=$${server%%[=,]*}; threads=$${server##*,}; \
 	    echo "== $$name, io-threads $$threads"; \
 	    REDIS_SERVER=$(CURDIR)/build/servers/$$name/redis-server \
-	        $(integration_tests) -rs --io-threads $$threads $(PYTEST_ARGS) || exit 1; \
-	done
+	        $(integration_tests) -rs --io-threads $$threads $(PYTEST_ARGS) || failed="$$failed $$name,$$threads"; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 # The modes: prefixes (the module with ckv.prefixes "*") and without.
 test-redis-suite: build/ckv.so | setup-python3 setup-tcl ## Redis' own tests, every string in ckv (SUITE_SERVER= _MODE= _FILES= _JOBS=)
