@@ -10,6 +10,7 @@
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/feed.h"
+#include "server/own_call.h"
 #include "server/role.h"
 #include "server/settings.h"
 #include "keyspace/map_home.h"
@@ -303,7 +304,7 @@ bool evict_reserved(void) {
 /* As a command of its own, so that what it tells replicas and AOF is on its way when it is done:
  * "!" lets it replicate. */
 static bool call_evict(void) {
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "CEVICT", "!");
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "CEVICT", "!");
     bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
     if (reply) RedisModule_FreeCallReply(reply);
     return some;
@@ -320,8 +321,8 @@ static bool evict_some(void) {
 
 static void before_command(RedisModuleCommandFilterCtx *command) {
     (void)command;
-    /* Who is told of an eviction may call commands. */
-    if (evict.making) return;
+    /* Who is told of an eviction, or of what a command of ours does, may call commands. */
+    if (evict.making || own_call_open()) return;
     maxmemory_decide();
     if (!maxmemory_now()->evicts) return;
     evict.owed = OWED_AT_LEAST + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
@@ -397,7 +398,7 @@ static bool may_have_keys_open(RedisModuleCallReply *module) {
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
 void evict_modules_changed(RedisModuleCtx *ctx) {
-    RedisModuleCallReply *list = RedisModule_Call(ctx, "MODULE", "c", "LIST");
+    RedisModuleCallReply *list = own_call(ctx, "MODULE", "c", "LIST");
     evict.others_by_timer_only = !list;
     for (size_t i = 0; list && i < RedisModule_CallReplyLength(list); i++)
         evict.others_by_timer_only |=

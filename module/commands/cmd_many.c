@@ -5,6 +5,7 @@
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/replicate.h"
+#include "server/own_call.h"
 #include "server/reply.h"
 #include "server/renamed.h"
 #include "server/version.h"
@@ -99,10 +100,10 @@ static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, RedisModuleString 
                                          RedisModuleString *value, int64_t at_ms) {
     if (!version_is_redis(REDIS_8_4)) {
         native_note_call("set");
-        return RedisModule_Call(ctx, "SET", "sscl", key, value, "PXAT", at_ms);
+        return own_call(ctx, "SET", "sscl", key, value, "PXAT", at_ms);
     }
     native_note_call("msetex");
-    return RedisModule_Call(ctx, renamed_to("msetex"), "lsscl", 1ll, key, value, "PXAT", at_ms);
+    return own_call(ctx, renamed_to("msetex"), "lsscl", 1ll, key, value, "PXAT", at_ms);
 }
 
 /* Writes over a value of the server's own. Replicas are told of all keys together. */
@@ -111,8 +112,8 @@ static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleS
     if (expiry != MANY_AT) native_note_call("set");
     RedisModuleCallReply *reply = expiry == MANY_AT ? call_set_at(ctx, key, value, at_ms)
                                   : expiry == MANY_KEEP
-                                      ? RedisModule_Call(ctx, "SET", "ssc", key, value, "KEEPTTL")
-                                      : RedisModule_Call(ctx, "SET", "ss", key, value);
+                                      ? own_call(ctx, "SET", "ssc", key, value, "KEEPTTL")
+                                      : own_call(ctx, "SET", "ss", key, value);
     if (reply) RedisModule_FreeCallReply(reply);
     native_take_in(ctx, key);
 }

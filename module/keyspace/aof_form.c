@@ -2,6 +2,7 @@
 #include "keyspace/aof_form.h"
 
 #include "keyspace/maps.h"
+#include "server/own_call.h"
 
 #include <string.h>
 
@@ -38,8 +39,7 @@ void aof_form_prefixes_changed(void) {
 }
 
 static bool has_preamble(RedisModuleCtx *ctx) {
-    RedisModuleCallReply *reply =
-        RedisModule_Call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
+    RedisModuleCallReply *reply = own_call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
     size_t len = 0;
     RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
     const char *text = value ? RedisModule_CallReplyStringPtr(value, &len) : "";

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "server/child.h"
 #include "server/machine.h"
+#include "server/own_call.h"
 
 #include <float.h>
 #include <math.h>
@@ -90,8 +91,7 @@ static void set_server_limit(uint64_t bytes) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
     stepping = true;
-    RedisModuleCallReply *reply =
-        RedisModule_Call(ckv.ctx, "CONFIG", "ccc", "SET", "maxmemory", text);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "CONFIG", "ccc", "SET", "maxmemory", text);
     stepping = false;
     if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR)
         settings.server_limit = bytes;

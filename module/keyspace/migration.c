@@ -3,6 +3,7 @@
 
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
+#include "server/own_call.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -150,7 +151,7 @@ static void hide_ranges(const char *text) {
 
 void migration_loaded(RedisModuleCtx *ctx) {
     if (!migration_option()) return;
-    RedisModuleCallReply *all = RedisModule_Call(ctx, "CLUSTER", "c", "GETSLOTMIGRATIONS");
+    RedisModuleCallReply *all = own_call(ctx, "CLUSTER", "c", "GETSLOTMIGRATIONS");
     bool listed = all && RedisModule_CallReplyType(all) == REDISMODULE_REPLY_ARRAY;
     for (size_t i = 0; listed && i < RedisModule_CallReplyLength(all); i++) {
         RedisModuleCallReply *migration = RedisModule_CallReplyArrayElement(all, i);

@@ -1,6 +1,7 @@
 /* move.c: a string moves between ckv and the server's own keys. See move.h. */
 #include "keyspace/move.h"
 
+#include "keyspace/aside.h"
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
@@ -9,6 +10,7 @@
 #include "keyspace/string_bytes.h"
 #include "keyspace/tryagain.h"
 #include "server/clock.h"
+#include "server/own_call.h"
 #include "server/quiet.h"
 
 #include <string.h>
@@ -66,14 +68,33 @@ void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *name) {
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
+static bool making; /* a native string: the server has it in hand */
+
+static RedisModuleKey *open_to_write(RedisModuleCtx *ctx, RedisModuleString *name) {
+    return RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+}
+
+static void set_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleString *value) {
+    RedisModuleKey *key = open_to_write(ctx, name);
+    int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
+    bool within = making;
+    making = true;
+    RedisModule_StringSet(key, value);
+    making = within;
+    quiet_end(ctx, before);
+    RedisModule_CloseKey(key);
+}
+
+/* Other modules hear of the new key, and may write it, or delete it, before it has its expiry. */
 static void make_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleString *value,
                         int64_t at_ms) {
-    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
-    int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
-    RedisModule_StringSet(key, value);
-    quiet_end(ctx, before);
+    int db = RedisModule_GetSelectedDb(ctx);
+    set_native(ctx, name, value);
+    if (at_ms == EXPIRY_NEVER) return;
+    RedisModule_SelectDb(ctx, db);
+    RedisModuleKey *key = open_to_write(ctx, name);
     /* What has expired has no time of its own any more. */
-    if (at_ms != EXPIRY_NEVER) RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
+    RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
     RedisModule_CloseKey(key);
 }
 
@@ -99,6 +120,7 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
 typedef struct incoming {
     RedisModuleKey *handle;
     int db;
+    uint32_t place;
     const uint8_t *key, *value;
     size_t key_len, len, native_bytes; /* native_bytes: that it takes in the server's own form */
     int64_t at_ms, now_ms;
@@ -110,11 +132,12 @@ static uint64_t bytes_of(const map *m) {
 
 /* The value is read last: the server stores it otherwise from then on. */
 static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, incoming *in) {
-    in->handle = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
-    if (RedisModule_KeyType(in->handle) != REDISMODULE_KEYTYPE_STRING) return MOVE_NOTHING;
-    mstime_t at_ms = RedisModule_GetAbsExpire(in->handle);
+    in->handle = open_to_write(ctx, name);
     in->db = RedisModule_GetSelectedDb(ctx);
     in->key = (const uint8_t *)RedisModule_StringPtrLen(name, &in->key_len);
+    in->place = places_of_key(in->key, in->key_len);
+    if (RedisModule_KeyType(in->handle) != REDISMODULE_KEYTYPE_STRING) return MOVE_NOTHING;
+    mstime_t at_ms = RedisModule_GetAbsExpire(in->handle);
     in->now_ms = clock_now_ms();
     in->at_ms = at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms;
     if (at_ms == REDISMODULE_NO_EXPIRE) return MOVE_DONE;
@@ -137,10 +160,10 @@ static bool store(const incoming *in, keyed_map *to, const codec_value *value) {
 /* The map that it is to be in; NULL: there can be none. One that is on its way from or to another
  * node must not find another in its place. */
 static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
-    uint32_t place = places_of_key(in->key, in->key_len);
-    if (migration_awaits_map(in->db, place)) return NULL;
-    if (!maps_at(in->db, place) && tryagain_ask(ctx, in->db, place) == TRYAGAIN_YES) return NULL;
-    return map_home_make(ctx, in->db, place);
+    if (migration_awaits_map(in->db, in->place)) return NULL;
+    if (!maps_at(in->db, in->place) && tryagain_ask(ctx, in->db, in->place) == TRYAGAIN_YES)
+        return NULL;
+    return map_home_make(ctx, in->db, in->place);
 }
 
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const incoming *in,
@@ -148,10 +171,7 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
     keyed_map *to = map_for(ctx, in);
     if (!to) return MOVE_LEFT;
     uint64_t before = bytes_of(to->m);
-    if (!store(in, to, value)) {
-        map_home_drop_if_empty(ctx, to);
-        return MOVE_LEFT;
-    }
+    if (!store(in, to, value)) return MOVE_LEFT;
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
     *saved += (int64_t)in->native_bytes - (int64_t)(bytes_of(to->m) - before);
     RedisModule_DeleteKey(in->handle);
@@ -180,11 +200,28 @@ static bool encode(const incoming *in, bool if_smaller, codec_value *value) {
     return (if_smaller ? map_encode_now : map_encode)(&ckv.shared, in->value, in->len, value);
 }
 
+/* A string to move in. To make a map for it is an event, and who is told may write the string, or
+ * delete it: that comes first. */
+static move_result open_for_map(RedisModuleCtx *ctx, RedisModuleString *name, incoming *in) {
+    move_result result = open_native(ctx, name, in);
+    if (result != MOVE_DONE || maps_at(in->db, in->place)) return result;
+    RedisModule_CloseKey(in->handle);
+    bool made = map_for(ctx, in) != NULL;
+    RedisModule_SelectDb(ctx, in->db);
+    result = open_native(ctx, name, in);
+    return made || result != MOVE_DONE ? result : MOVE_LEFT;
+}
+
+static void drop_vain_map(RedisModuleCtx *ctx, const incoming *in) {
+    keyed_map *s = maps_at(in->db, in->place);
+    if (s) map_home_drop_if_empty(ctx, s);
+}
+
 static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
                         int64_t *saved) {
     incoming in;
     codec_value value;
-    move_result result = open_native(ctx, name, &in);
+    move_result result = open_for_map(ctx, name, &in);
     if (result == MOVE_DONE && if_smaller && RedisModule_ValueLength(in.handle) > CODEC_ZSTD_MAX)
         result = MOVE_LEFT; /* nothing is gained */
     if (result == MOVE_DONE) {
@@ -197,12 +234,19 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
     }
     if (result == MOVE_DONE) result = take_in(ctx, name, &in, &value, saved);
     RedisModule_CloseKey(in.handle);
+    if (result != MOVE_DONE) drop_vain_map(ctx, &in);
     return result;
 }
 
+/* What the server has in hand may not go: a string that is made, or written by a command of ours,
+ * while another module is told of it and calls this one. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
     int64_t saved = 0;
-    return move(ctx, name, false, &saved);
+    if (!making && !own_call_open()) return move(ctx, name, false, &saved);
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    aside_note(key, len);
+    return MOVE_LEFT;
 }
 
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {

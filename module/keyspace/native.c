@@ -8,6 +8,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
+#include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
 
@@ -56,8 +57,8 @@ const char *native_name(RedisModuleCtx *ctx) {
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count) {
     native_note_call(command);
-    return RedisModule_Call(ctx, renamed_to(command), how == NATIVE_REPLICATES ? "!E0v" : "E0v",
-                            args, count);
+    return own_call(ctx, renamed_to(command), how == NATIVE_REPLICATES ? "!E0v" : "E0v", args,
+                    count);
 }
 
 int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {

@@ -1,6 +1,8 @@
 /* native_calls.c: see native_calls.h. */
 #include "keyspace/native_calls.h"
 
+#include "server/own_call.h"
+
 #include <string.h>
 
 static RedisModuleDict *calls; /* by name, how many; NULL: none */
@@ -24,7 +26,7 @@ void native_forget_calls(void) {
 size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {
     size_t bytes = 0;
     native_note_call(NATIVE_MEMORY_USAGE);
-    RedisModuleCallReply *reply = RedisModule_Call(ctx, "MEMORY", "cs", "USAGE", key);
+    RedisModuleCallReply *reply = own_call(ctx, "MEMORY", "cs", "USAGE", key);
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
         bytes = (size_t)RedisModule_CallReplyInteger(reply);
     if (reply) RedisModule_FreeCallReply(reply);

@@ -2,6 +2,7 @@
 #include "keyspace/tryagain.h"
 
 #include "keyspace/places.h"
+#include "server/own_call.h"
 #include "server/role.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
     RedisModule_SelectDb(ckv.ctx, db);
     RedisModuleString *name = places_name(place);
     /* Of a key that is not there, PERSIST does and announces nothing. */
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "PERSIST", "s", name);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "PERSIST", "s", name);
     bool refused = !reply && errno == EPERM;
     RedisModule_FreeString(ckv.ctx, name);
     if (reply) RedisModule_FreeCallReply(reply);

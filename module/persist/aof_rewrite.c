@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
+#include "server/own_call.h"
 
 typedef struct rewriting {
     RedisModuleIO *io;
@@ -30,7 +31,7 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
 /* An inert map is not a set of records to whoever loads the file either: it goes as a whole. */
 static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
     RedisModule_SelectDb(ckv.ctx, RedisModule_GetDbIdFromIO(io));
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "DUMP", "s", key);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "DUMP", "s", key);
     size_t len;
     const char *payload = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
     if (payload) RedisModule_EmitAOF(io, "RESTORE", "slb", key, 0LL, payload, len);

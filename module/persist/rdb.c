@@ -13,6 +13,7 @@
 #include "persist/records.h"
 #include "keyspace/relocate.h"
 #include "server/clock.h"
+#include "server/own_call.h"
 
 #include <string.h>
 
@@ -205,8 +206,7 @@ void rdb_loading_ended(void) {
  * be called, LZF has its way. Returns whether it was on.
  */
 static bool set_lzf(bool on) {
-    RedisModuleCallReply *reply =
-        RedisModule_Call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
     size_t len = 0;
     const char *text = "";
     RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
@@ -214,7 +214,7 @@ static bool set_lzf(bool on) {
     bool was_on = len == 3 && !memcmp(text, "yes", 3);
     if (reply) RedisModule_FreeCallReply(reply);
     if (was_on == on) return was_on;
-    reply = RedisModule_Call(ckv.ctx, "CONFIG", "ccc", "SET", "rdbcompression", on ? "yes" : "no");
+    reply = own_call(ckv.ctx, "CONFIG", "ccc", "SET", "rdbcompression", on ? "yes" : "no");
     if (reply) RedisModule_FreeCallReply(reply);
     return was_on;
 }

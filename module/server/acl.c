@@ -1,6 +1,8 @@
 /* acl.c: permissions. See acl.h. */
 #include "server/acl.h"
 
+#include "server/own_call.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ bool acl_trust(bool trusted) {
 static bool has_user(RedisModuleCtx *ctx) {
     if (RedisModule_GetServerVersion() >= REDIS_7_2) return true;
     errno = 0;
-    RedisModuleCallReply *reply = RedisModule_Call(ctx, "ckv.nothing", "C");
+    RedisModuleCallReply *reply = own_call(ctx, "ckv.nothing", "C");
     if (reply) RedisModule_FreeCallReply(reply);
     return errno != ENOTSUP;
 }

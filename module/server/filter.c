@@ -1,10 +1,13 @@
 /* filter.c: the module's one command filter. See filter.h. */
 #include "server/filter.h"
 
+#include "server/own_call.h"
+
 static RedisModuleCommandFilterFunc steps[FILTER_STEPS];
 static RedisModuleCommandFilter *registered;
 
 static void run_steps(RedisModuleCommandFilterCtx *command) {
+    if (own_call_comes()) return;
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
 }
@@ -19,8 +22,8 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     steps[step] = run;
     bool wanted = any_wanted();
     if (wanted && !registered) {
-        registered =
-            RedisModule_RegisterCommandFilter(ctx, run_steps, REDISMODULE_CMDFILTER_NOSELF);
+        registered = RedisModule_RegisterCommandFilter(ctx, run_steps, 0);
+        own_call_comes(); /* it was not asked about one that is under way */
     } else if (!wanted && registered) {
         RedisModule_UnregisterCommandFilter(ctx, registered);
         registered = NULL;

@@ -4,7 +4,7 @@
  * The server calls it before it looks a command up, for clients, scripts, the replication stream
  * and the AOF; in MULTI when a command is queued. It is registered only while a step is wanted: a
  * filter that does nothing costs every command 0.1 to 0.25 us. Commands that this module calls
- * itself pass without it.
+ * itself (own_call.h) pass without it.
  */
 #ifndef CKV_FILTER_H
 #define CKV_FILTER_H

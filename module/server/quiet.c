@@ -1,6 +1,7 @@
 /* quiet.c: the server's own announcements that are not for our keys. See quiet.h. */
 #include "server/quiet.h"
 
+#include "server/own_call.h"
 #include "server/version.h"
 
 #include <stddef.h>
@@ -15,7 +16,7 @@ static void set(RedisModuleCtx *ctx, int classes) {
         if (classes >> i & 1 && letters[i] != ' ') *at++ = letters[i];
     *at = 0;
     RedisModuleCallReply *reply =
-        RedisModule_Call(ctx, "CONFIG", "ccc", "SET", "notify-keyspace-events", value);
+        own_call(ctx, "CONFIG", "ccc", "SET", "notify-keyspace-events", value);
     if (reply) RedisModule_FreeCallReply(reply);
 }
 

@@ -1,6 +1,8 @@
 /* renamed.c: names that redis.conf gives commands. See renamed.h. */
 #include "server/renamed.h"
 
+#include "server/own_call.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ static RedisModuleCallReply *own_name(RedisModuleCallReply *reply, size_t i) {
 
 void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
                    bool *renamed) {
-    RedisModuleCallReply *reply = RedisModule_Call(ctx, "COMMAND", "cv", "INFO", commands, count);
+    RedisModuleCallReply *reply = own_call(ctx, "COMMAND", "cv", "INFO", commands, count);
     for (size_t i = 0; i < count; i++) renamed[i] = !own_name(reply, i);
     if (reply) RedisModule_FreeCallReply(reply);
 }
@@ -54,7 +56,7 @@ static void put(RedisModuleDict **d, const char *key, char *value) {
 /* Names stay for as long as the server runs: no more than it has commands. */
 static const char *learn(const char *name) {
     size_t len;
-    RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, "COMMAND", "cc", "INFO", name);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "COMMAND", "cc", "INFO", name);
     RedisModuleCallReply *own = own_name(reply, 0);
     const char *text = own ? RedisModule_CallReplyStringPtr(own, &len) : NULL;
     char *copy = text ? RedisModule_Calloc(1, len + 1) : NULL;

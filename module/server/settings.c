@@ -1,6 +1,8 @@
 /* settings.c: the server's settings. See settings.h. */
 #include "server/settings.h"
 
+#include "server/own_call.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -34,7 +36,7 @@ static int number_of(const char *text, size_t len) {
 
 void settings_read(RedisModuleCtx *ctx) {
     for (int i = 0; i < SETTINGS; i++) {
-        RedisModuleCallReply *reply = RedisModule_Call(ctx, "CONFIG", "cc", "GET", names[i]);
+        RedisModuleCallReply *reply = own_call(ctx, "CONFIG", "cc", "GET", names[i]);
         RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
         size_t len = 0;
         const char *text = value ? RedisModule_CallReplyStringPtr(value, &len) : NULL;

@@ -2,6 +2,7 @@
 #include "transparent/catalogue.h"
 
 #include "commands/command_table.h"
+#include "server/own_call.h"
 #include "server/renamed.h"
 
 #include <string.h>
@@ -186,7 +187,7 @@ static void look_for_renamed(RedisModuleCtx *ctx) {
 }
 
 void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served) {
-    RedisModuleCallReply *all = RedisModule_Call(ctx, "COMMAND", "");
+    RedisModuleCallReply *all = own_call(ctx, "COMMAND", "");
     memset(table, 0, sizeof table);
     count = 0;
     for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)

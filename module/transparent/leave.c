@@ -7,6 +7,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
+#include "server/own_call.h"
 #include "server/pause.h"
 #include "transparent/serve_key.h"
 
@@ -20,23 +21,24 @@ static void call_move_out(RedisModuleString *key) {
     bool trusted = acl_trust(true);
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
-        RedisModuleCallReply *reply = RedisModule_Call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
+        RedisModuleCallReply *reply = own_call(ckv.ctx, SERVE_MOVE_OUT_UNASKED, "!s", key);
         if (reply) RedisModule_FreeCallReply(reply);
     }
     acl_trust(trusted);
 }
 
 void leave_tell_untold(void) {
-    if (!untold) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(untold, "^", NULL, 0);
+    RedisModuleDict *telling = untold;
+    if (!telling) return;
+    untold = NULL; /* who is told of a move may call commands, and so come by here again */
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(telling, "^", NULL, 0);
     RedisModuleString *key;
     while ((key = RedisModule_DictNext(NULL, it, NULL))) {
         call_move_out(key);
         RedisModule_FreeString(NULL, key);
     }
     RedisModule_DictIteratorStop(it);
-    RedisModule_FreeDict(NULL, untold);
-    untold = NULL;
+    RedisModule_FreeDict(NULL, telling);
 }
 
 static void move_out_in_pause(RedisModuleString *key) {
@@ -62,11 +64,12 @@ bool leave_if(RedisModuleString *key, move_kind kind) {
     return true;
 }
 
-static bool runs_later, leaves_strings;
+static leave_how how;
 
-void leave_begin(bool later, bool strings) {
-    runs_later = later;
-    leaves_strings = strings;
+leave_how leave_begin(leave_how next) {
+    leave_how before = how;
+    how = next;
+    return before;
 }
 
 /* The server may put the text of a key elsewhere while it moves. */
@@ -75,8 +78,8 @@ void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
-    if (runs_later) queued_note(text, len);
-    bool left = leave_if(key, MOVE_ALL) || leaves_strings;
+    if (how.runs_later) queued_note(text, len);
+    bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);
     aside_note(text, len);

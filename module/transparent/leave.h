@@ -7,9 +7,14 @@
 
 #include "keyspace/move.h"
 
-/* Of the command that comes next: whether it runs later and is not seen again by then, and whether
- * it leaves strings to the server where no other command has left one. */
-void leave_begin(bool runs_later, bool leaves_strings);
+/* Of a command: whether it runs later and is not seen again by then, and whether it leaves strings
+ * to the server where no other command has left one. */
+typedef struct leave_how {
+    bool runs_later, leaves_strings;
+} leave_how;
+
+/* How the command that comes next leaves its keys; returns how the one before did. */
+leave_how leave_begin(leave_how how);
 
 /* A key of it; one that matches no prefix stays what it is. */
 void leave_key(RedisModuleString *key);

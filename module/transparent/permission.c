@@ -3,6 +3,7 @@
 
 #include "keyspace/queued.h"
 #include "server/acl.h"
+#include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
 #include "transparent/catalogue.h"
@@ -111,7 +112,7 @@ static void look_at_user(const char *line, size_t len) {
 }
 
 static void look_at_users(void) {
-    RedisModuleCallReply *list = RedisModule_Call(ckv.ctx, "ACL", "c", "LIST");
+    RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
     size_t n = list ? RedisModule_CallReplyLength(list) : 0, len;
     for (int i = 0; i < users.count; i++) users.all[i] = n > 0;
     users.by_db = false;

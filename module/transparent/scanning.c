@@ -6,6 +6,7 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
+#include "server/own_call.h"
 #include "server/renamed.h"
 
 /* In a cursor, see scanning.h. */
@@ -32,8 +33,7 @@ RedisModuleCallReply *scanning_ask(RedisModuleCtx *ctx, const char *command,
                                    size_t count) {
     bool trusted = acl_trust(true);
     native_note_call(command);
-    RedisModuleCallReply *reply =
-        RedisModule_Call(ctx, renamed_to(command), "!Esv", first, more, count);
+    RedisModuleCallReply *reply = own_call(ctx, renamed_to(command), "!Esv", first, more, count);
     acl_trust(trusted);
     return reply;
 }

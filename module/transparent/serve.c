@@ -14,6 +14,7 @@
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
+#include "server/own_call.h"
 #include "server/pause.h"
 #include "server/reply.h"
 #include "server/settings.h"
@@ -330,7 +331,7 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
         return;
     }
     uint64_t began_us = clock_monotonic_us();
-    RedisModuleCallReply *list = RedisModule_Call(ctx, "CLIENT", "c", "LIST");
+    RedisModuleCallReply *list = own_call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
     if (text) {
@@ -414,17 +415,7 @@ static bool changes_rules(filtered *f, int argc) {
     return false;
 }
 
-static void filter(filtered *f) {
-    size_t len;
-    bool paused = pause_holds();
-    if (!paused) leave_tell_untold();
-    const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
-    const catalogue_entry *e = catalogue_find(name, len);
-    if (!e) return;
-    int argc = RedisModule_CommandFilterArgsCount(f);
-    if (paused) on_pause();
-    runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
-    leave_begin(runs_later, e->leaves_strings);
+static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
         serve_command(f, e, argc);
@@ -467,6 +458,23 @@ static void filter(filtered *f) {
     case COMMAND_KEYLESS:
         break;
     }
+}
+
+static void filter(filtered *f) {
+    size_t len;
+    bool paused = pause_holds();
+    if (!paused) leave_tell_untold();
+    const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
+    const catalogue_entry *e = catalogue_find(name, len);
+    if (!e) return;
+    if (paused) on_pause();
+    /* In the midst of one that is looked at, another module may call one: it is told of moves. */
+    bool before = runs_later;
+    runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
+    leave_how left = leave_begin((leave_how){runs_later, e->leaves_strings});
+    look_at(f, e, RedisModule_CommandFilterArgsCount(f));
+    leave_begin(left);
+    runs_later = before;
 }
 
 /* ---- settings and events --------------------------------------------------------------------- */

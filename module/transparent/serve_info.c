@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
+#include "server/own_call.h"
 #include "server/quiet.h"
 #include "server/renamed.h"
 #include "transparent/catalogue.h"
@@ -281,7 +282,7 @@ static void rewrite(rewriting *r) {
 
 int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModuleCallReply *reply =
-        RedisModule_Call(ctx, renamed_to("info"), "Ev", argv + 1, (size_t)argc - 1);
+        own_call(ctx, renamed_to("info"), "Ev", argv + 1, (size_t)argc - 1);
     native_note_call("info");
     if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_STRING)
         return native_reply(ctx, reply);

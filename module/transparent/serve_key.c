@@ -12,9 +12,9 @@
 #include "server/reply.h"
 #include "server/role.h"
 
-#define NUMBER_MAX_LEN 20 /* of 64 bits, in digits */
-
 #include <stdio.h>
+
+#define NUMBER_MAX_LEN 20 /* of 64 bits, in digits */
 
 int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;

@@ -2,6 +2,7 @@
 #include "transparent/sort_keys.h"
 
 #include "keyspace/maps.h"
+#include "server/own_call.h"
 #include "server/reply.h"
 
 #include <limits.h>
@@ -36,13 +37,12 @@ static RedisModuleCallReply *elements_of(RedisModuleString *key, const range *pa
     RedisModule_CloseKey(handle);
     switch (type) {
     case REDISMODULE_KEYTYPE_LIST:
-        if (part->first)
-            return RedisModule_Call(ckv.ctx, "LRANGE", "sss", key, part->first, part->last);
-        return RedisModule_Call(ckv.ctx, "LRANGE", "scc", key, "0", "-1");
+        if (part->first) return own_call(ckv.ctx, "LRANGE", "sss", key, part->first, part->last);
+        return own_call(ckv.ctx, "LRANGE", "scc", key, "0", "-1");
     case REDISMODULE_KEYTYPE_SET:
-        return RedisModule_Call(ckv.ctx, "SMEMBERS", "s", key);
+        return own_call(ckv.ctx, "SMEMBERS", "s", key);
     case REDISMODULE_KEYTYPE_ZSET:
-        return RedisModule_Call(ckv.ctx, "ZRANGE", "scc", key, "0", "-1");
+        return own_call(ckv.ctx, "ZRANGE", "scc", key, "0", "-1");
     }
     return NULL;
 }

@@ -1,0 +1,31 @@
+/*
+ * own_call.h: commands of the server that this module calls itself.
+ *
+ * They pass the command filter unseen. What other modules call when they are told of what ours does
+ * goes through it as any command: the server's own flag for this, NOSELF, would let it pass as
+ * well. But it comes in the midst of a command of the server, which counts on the keys that it has
+ * in hand: until ours is done no string moves into ckv and nothing is evicted. Main thread.
+ */
+#ifndef CKV_OWN_CALL_H
+#define CKV_OWN_CALL_H
+
+#include "redismodule.h"
+
+#include <stdbool.h>
+
+/* RedisModule_Call(). Its name is looked at last, as it may take a call to know it; what stands
+ * behind may take none. */
+#define own_call(ctx, name, ...)                                                                   \
+    own_call_end(RedisModule_Call(ctx, own_call_begin(name), __VA_ARGS__))
+
+/* For own_call() only. */
+const char *own_call_begin(const char *name);
+RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
+
+/* Whether a command of ours is under way. */
+bool own_call_open(void);
+
+/* The filter's: whether the command that it is asked about is ours. */
+bool own_call_comes(void);
+
+#endif
