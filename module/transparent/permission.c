@@ -22,6 +22,7 @@
 static struct {
     const char *const *names;
     int count;
+    bool changing;                  /* the rules may, at any moment */
     bool known;                     /* what follows is still true */
     bool all[PERMISSION_NAMES_MAX]; /* every user may run both commands */
     bool default_off;               /* the default user is off */
@@ -112,6 +113,7 @@ static void look_at_user(const char *line, size_t len) {
 }
 
 static void look_at_users(void) {
+    if (users.known && !users.changing) return;
     RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
     size_t n = list ? RedisModule_CallReplyLength(list) : 0, len;
     for (int i = 0; i < users.count; i++) users.all[i] = n > 0;
@@ -216,23 +218,37 @@ static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int n
  * it as rejected. */
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
     passed.sender = QUEUED_ANYBODY;
-    if (!users.known) look_at_users();
+    look_at_users();
     if (users.all[number]) return PERMISSION_BY_RULES;
     permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
     if (way != PERMISSION_ASKING || !RedisModule_CommandFilterGetClientId) return way;
     uint64_t id = RedisModule_CommandFilterGetClientId(command);
     rights r = rights_of(command, id, number);
     if (r == RIGHTS_MAY_NOT) return PERMISSION_DENIED;
-    if (r == RIGHTS_MAY && !queued_open(id)) {
+    if (r == RIGHTS_MAY && !queued_open(id) && !users.changing) {
         passed.sender = id;
         passed.number = number;
     }
     return way;
 }
 
-void permission_forget(void) {
+static void forget(void) {
     users.known = false;
     passed.sender = QUEUED_ANYBODY;
+}
+
+void permission_change(void) {
+    forget();
+    users.changing = true;
+}
+
+bool permission_changing(void) {
+    return users.changing;
+}
+
+void permission_settle(void) {
+    forget();
+    users.changing = false;
 }
 
 static bool has_passed(RedisModuleCtx *ctx, int number) {
@@ -309,6 +325,7 @@ static void refuse_command(const refusal *r) {
 
 bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc) {
     const char *name = users.names[number];
+    look_at_users();
     RedisModuleString *who = has_passed(ctx, number) ? NULL : acl_user_name(ctx);
     if (!who) return true;
     refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
@@ -327,5 +344,6 @@ bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, i
 }
 
 bool permission_of_all(int number) {
-    return users.known && users.all[number];
+    look_at_users();
+    return users.all[number];
 }

@@ -26,8 +26,10 @@ typedef enum permission_way {
     PERMISSION_DENIED,   /* the same: the server will refuse it */
 } permission_way;
 
-/* The rules of users may have changed. */
-void permission_forget(void);
+/* The rules of users change now, or at any moment until they are settled. */
+void permission_change(void);
+bool permission_changing(void);
+void permission_settle(void);
 
 /* How the command of that number in a list of names, given once, is to be run for its sender. */
 #define PERMISSION_NAMES_MAX 64
@@ -38,7 +40,7 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
  * the reply, and it is in ACL LOG. */
 bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc);
 
-/* Whether every user may run the command of that number. */
+/* Whether every user may run the command of that number, and ours that stands for it. */
 bool permission_of_all(int number);
 
 #endif

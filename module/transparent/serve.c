@@ -217,19 +217,22 @@ static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
-/* Rules that a transaction changes are changed some time within EXEC: they are known again behind
- * it. */
-static bool acl_queued, acl_changing;
+/* Commands that a pause of all writes holds back run in the round of the event loop that follows
+ * its end. */
+static bool pause_seen;
 
-static void look_at_acl_again(void) {
-    if (!acl_changing) return;
-    permission_forget();
-    acl_changing = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+/* Rules that a transaction changes, or a command that a pause holds back, change when nobody looks.
+ */
+static bool acl_queued;
+
+static void settle_rules(void) {
+    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    if (!within && !pause_seen) permission_settle();
 }
 
 /* Puts our command in the place of the server's. False: that is left. */
 static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
-    look_at_acl_again();
+    if (permission_changing()) settle_rules();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -313,10 +316,6 @@ static clients list_in_transaction(const char *text, size_t len) {
     return c;
 }
 
-/* Commands that a pause of all writes holds back run in the round of the event loop that follows
- * its end. */
-static bool pause_seen;
-
 static bool may_hold_back(void) {
     bool may = pause_seen;
     pause_seen = pause_holds();
@@ -364,9 +363,9 @@ static void await_range(filtered *f, const catalogue_entry *e, int argc) {
     if (queued_awaits()) count_later(COUNT_EVERY_MS);
 }
 
-/* In a script it is refused. */
-static void on_multi(filtered *f) {
-    if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return;
+/* With arguments it is refused, and in a script. */
+static void on_multi(filtered *f, int argc) {
+    if (argc != 1 || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return;
     queued_begin(sender(f));
     if (queued_doubted()) count_later(COUNT_EVERY_MS);
 }
@@ -380,7 +379,7 @@ static void on_pause(void) {
 
 static void on_exec(filtered *f) {
     queued_end(sender(f));
-    acl_changing |= acl_queued;
+    if (acl_queued) permission_change();
     acl_queued &= queued_open(QUEUED_ANYBODY);
 }
 
@@ -440,7 +439,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_cluster(f, e, argc);
         break;
     case COMMAND_MULTI:
-        on_multi(f);
+        on_multi(f, argc);
         break;
     case COMMAND_EXEC:
         on_exec(f);
@@ -450,7 +449,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         break;
     case COMMAND_ACL:
         if (changes_rules(f, argc)) {
-            permission_forget();
+            permission_change();
             acl_queued |= runs_later;
         }
         if (argc == 2 && arg_is(arg(f, 1), "resetstat")) serve_info_reset();
@@ -524,7 +523,7 @@ static void configure(void) {
         begin_without_knowing();
         listen_to_new_keys(ckv.ctx);
         read_catalogue(false);
-        permission_forget();
+        permission_change();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
     }

@@ -24,66 +24,122 @@ typedef struct served_command {
     bool writes_strings;            /* where there was none */
     command *function;              /* NULL: that of our command of the name, with a C before it */
     const char *flags, *categories; /* of those with a function */
+    uint64_t key_flags;
 } served_command;
 
-#define READS_FAST "readonly fast"
+#define READS_FAST  "readonly fast"
+#define READS_KEY   REDISMODULE_CMD_KEY_RO /* nothing of what it holds */
+#define READS_VALUE (REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS)
 
-static const served_command table[] = {
-    {"get", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"set", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"setnx", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"setex", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"psetex", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"getset", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"getdel", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"getex", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"strlen", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"append", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"getrange", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"substr", SERVED_FIRST, false, cmd_cgetrange, "readonly", "string"},
-    {"setrange", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"incr", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"decr", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"incrby", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"decrby", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"incrbyfloat", SERVED_FIRST, true, NULL, NULL, NULL},
-    {"mget", SERVED_ANY, false, NULL, NULL, NULL},
-    {"mset", SERVED_PAIRS, true, NULL, NULL, NULL},
-    {"msetnx", SERVED_PAIRS, true, NULL, NULL, NULL},
-    {"msetex", SERVED_COUNTED, true, NULL, NULL, NULL},
-    {"del", SERVED_ANY, false, NULL, NULL, NULL},
-    {"unlink", SERVED_ANY, false, NULL, NULL, NULL},
-    {"exists", SERVED_ANY, false, NULL, NULL, NULL},
-    {"touch", SERVED_ANY, false, NULL, NULL, NULL},
-    {"ttl", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"pttl", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"expiretime", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"pexpiretime", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"expire", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"pexpire", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"expireat", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"pexpireat", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"persist", SERVED_FIRST, false, NULL, NULL, NULL},
-    {"dbsize", SERVED_KEYLESS, false, NULL, NULL, NULL},
-    {"type", SERVED_FIRST, false, serve_type, READS_FAST, "keyspace"},
-    {"dump", SERVED_FIRST, false, serve_first, "readonly", "keyspace"},
-    {"object", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
-    {"memory", SERVED_SECOND, false, serve_second, "readonly", "keyspace"},
-    {"sort", SERVED_FIRST, false, serve_sort, "write deny-oom", "set sortedset list dangerous"},
-    {"sort_ro", SERVED_FIRST, false, serve_sort, "readonly", "set sortedset list dangerous"},
-    {"scan", SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace"},
-    {"keys", SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous"},
-    {"clusterscan", SERVED_CURSOR, false, serve_cluster_scan, "readonly", "keyspace"},
-    {"randomkey", SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace"},
-    {"debug", SERVED_FIGURES, false, serve_debug, "admin", "admin dangerous"},
-    {"cluster", SERVED_FIGURES, false, serve_cluster, "allow-stale", "slow"},
-    {"info", SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous"},
-};
+/* As served_command has them. */
+#define SERVED_COMMANDS(X)                                                                         \
+    X(get, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                               \
+    X(set, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                                \
+    X(setnx, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                              \
+    X(setex, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                              \
+    X(psetex, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                             \
+    X(getset, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                             \
+    X(getdel, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                            \
+    X(getex, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                             \
+    X(strlen, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                            \
+    X(append, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                             \
+    X(getrange, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                          \
+    X(substr, SERVED_FIRST, false, cmd_cgetrange, "readonly", "string", READS_VALUE)               \
+    X(setrange, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                           \
+    X(incr, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                               \
+    X(decr, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                               \
+    X(incrby, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                             \
+    X(decrby, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                             \
+    X(incrbyfloat, SERVED_FIRST, true, NULL, NULL, NULL, 0)                                        \
+    X(mget, SERVED_ANY, false, NULL, NULL, NULL, 0)                                                \
+    X(mset, SERVED_PAIRS, true, NULL, NULL, NULL, 0)                                               \
+    X(msetnx, SERVED_PAIRS, true, NULL, NULL, NULL, 0)                                             \
+    X(msetex, SERVED_COUNTED, true, NULL, NULL, NULL, 0)                                           \
+    X(del, SERVED_ANY, false, NULL, NULL, NULL, 0)                                                 \
+    X(unlink, SERVED_ANY, false, NULL, NULL, NULL, 0)                                              \
+    X(exists, SERVED_ANY, false, NULL, NULL, NULL, 0)                                              \
+    X(touch, SERVED_ANY, false, NULL, NULL, NULL, 0)                                               \
+    X(ttl, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                               \
+    X(pttl, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                              \
+    X(expiretime, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                        \
+    X(pexpiretime, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                       \
+    X(expire, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                            \
+    X(pexpire, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                           \
+    X(expireat, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                          \
+    X(pexpireat, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                         \
+    X(persist, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                           \
+    X(dbsize, SERVED_KEYLESS, false, NULL, NULL, NULL, 0)                                          \
+    X(type, SERVED_FIRST, false, serve_type, READS_FAST, "keyspace", READS_KEY)                    \
+    X(dump, SERVED_FIRST, false, serve_first, "readonly", "keyspace", READS_VALUE)                 \
+    X(object, SERVED_SECOND, false, serve_second, "readonly", "keyspace", READS_KEY)               \
+    X(memory, SERVED_SECOND, false, serve_second, "readonly", "slow", READS_KEY)                   \
+    X(sort, SERVED_FIRST, false, serve_sort, "write deny-oom", "set sortedset list dangerous",     \
+      READS_VALUE)                                                                                 \
+    X(sort_ro, SERVED_FIRST, false, serve_sort, "readonly", "set sortedset list dangerous",        \
+      READS_VALUE)                                                                                 \
+    X(scan, SERVED_KEYLESS, false, serve_scan, "readonly", "keyspace", 0)                          \
+    X(keys, SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous", 0)                \
+    X(clusterscan, SERVED_CURSOR, false, serve_cluster_scan, "readonly", "keyspace", READS_VALUE)  \
+    X(randomkey, SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace", 0)                \
+    X(debug, SERVED_FIGURES, false, serve_debug, "admin", "admin dangerous", 0)                    \
+    X(cluster, SERVED_FIGURES, false, serve_cluster, "allow-stale", "slow", 0)                     \
+    X(info, SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous", 0)
 
-#define COUNT ((int)(sizeof table / sizeof *table))
+#define NUMBER(name, ...) SERVE_##name,
+enum { SERVED_COMMANDS(NUMBER) COUNT };
 _Static_assert(COUNT <= PERMISSION_NAMES_MAX, "permission.h has no room for so many");
 
+#define ROW(name, ...) [SERVE_##name] = {#name, __VA_ARGS__},
+static const served_command table[] = {SERVED_COMMANDS(ROW)};
+
+/* The names that the filter puts in place of the server's. */
 static RedisModuleString *by_rules[COUNT], *asking[COUNT];
+
+static command *functions[COUNT]; /* what serves it */
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Only the filter can send one: the name is the very one that it puts there. Whoever types it has
+ * not been asked who he is, nor what he may. */
+static int refuse_typed(RedisModuleCtx *ctx, const char *prefix, int served) {
+    return reply_error(ctx, "ERR unknown command '%s%s'", prefix, table[served].name);
+}
+
+/* Of one with counted keys the server wants to know where they are, and no command is running then.
+ */
+static bool asks_for_keys(RedisModuleCtx *ctx, int served) {
+    return table[served].keys == SERVED_COUNTED && RedisModule_IsKeysPositionRequest(ctx);
+}
+
+/* A ckv. command: the server has checked that name, and the filter that its rules are those of the
+ * server's own. They may have changed since it was queued, or held back; and the commands that list
+ * are sent here also for whom the filter can't ask. */
+static int run_by_rules(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int served) {
+    if (asks_for_keys(ctx, served)) return functions[served](ctx, argv, argc);
+    if (argv[0] != by_rules[served]) return refuse_typed(ctx, CKV_SERVED_PREFIX, served);
+    bool may = permission_of_all(served) || permission_ask(ctx, served, argv, argc);
+    return may ? functions[served](ctx, argv, argc) : REDISMODULE_OK;
+}
+
+static int run_asking(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int served) {
+    if (asks_for_keys(ctx, served)) return functions[served](ctx, argv, argc);
+    if (argv[0] != asking[served]) return refuse_typed(ctx, CKV_ASKING_PREFIX, served);
+    bool may = permission_ask(ctx, served, argv, argc);
+    return may ? functions[served](ctx, argv, argc) : REDISMODULE_OK;
+}
+
+/* The server does not tell which of its commands has been called. */
+#define RUN(name, ...)                                                                             \
+    static int by_rules_##name(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {          \
+        return run_by_rules(ctx, argv, argc, SERVE_##name);                                        \
+    }                                                                                              \
+    static int asking_##name(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {            \
+        return run_asking(ctx, argv, argc, SERVE_##name);                                          \
+    }
+SERVED_COMMANDS(RUN)
+
+#define ENTRIES(name, ...) [SERVE_##name] = {by_rules_##name, asking_##name},
+static command *const entries[COUNT][2] = {SERVED_COMMANDS(ENTRIES)};
 
 /* ---- registration ---------------------------------------------------------------------------- */
 
@@ -109,45 +165,22 @@ static command_entry entry_of(const served_command *s) {
                            .flags = s->flags,
                            .categories = s->categories,
                            .keys = keys_of(s->keys),
-                           .key_flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS};
-}
-
-/* What runs for every ckv+ command, which only the filter can have sent: the name is the very one
- * that it puts there. Whoever types it has not been asked who he is. */
-static int ask_and_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    /* Of no other the server wants to know where its keys are, and no command is running then. */
-    if (RedisModule_IsKeysPositionRequest(ctx)) return cmd_cmsetex(ctx, argv, argc);
-    const char *name = native_name(ctx);
-    int served = served_find(name);
-    if (argv[0] != asking[served])
-        return reply_error(ctx, "ERR unknown command '" CKV_ASKING_PREFIX "%s'", name);
-    if (!permission_ask(ctx, served, argv, argc)) return REDISMODULE_OK;
-    return entry_of(&table[served]).function(ctx, argv, argc);
-}
-
-/* What runs for the ckv. commands that list: the server has checked their own name, but whom it
- * can't ask it sends here as well. */
-static int list_and_ask(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    const char *name = native_name(ctx);
-    int served = served_find(name);
-    if (!permission_of_all(served) && !permission_ask(ctx, served, argv, argc))
-        return REDISMODULE_OK;
-    return entry_of(&table[served]).function(ctx, argv, argc);
+                           .key_flags = s->key_flags};
 }
 
 /* One of the two; without a syntax, so that the server lets any number of arguments pass: the
  * filter has counted them, and the error would name a command that nobody has sent. */
-static RedisModuleString *register_one(RedisModuleCtx *ctx, const served_command *s,
-                                       const char *prefix) {
+static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool asks) {
+    const served_command *s = &table[served];
     char name[NAME_MAX_LEN], flags[96];
     command_entry e = entry_of(s);
-    snprintf(name, sizeof name, "%s%s", prefix, s->name);
-    bool asks = !strcmp(prefix, CKV_ASKING_PREFIX);
+    functions[served] = e.function;
+    snprintf(name, sizeof name, "%s%s", asks ? CKV_ASKING_PREFIX : CKV_SERVED_PREFIX, s->name);
     snprintf(flags, sizeof flags, "%s%s", e.flags, asks ? " no-auth" : "");
     e.name = name;
     e.flags = flags;
     e.syntax = NULL;
-    if (asks || is_list(s)) e.function = asks ? ask_and_run : list_and_ask;
+    e.function = entries[served][asks];
     /* The keys are asked about together with the command, by the rules of the server's own. */
     if ((asks && e.keys != KEYS_COUNTED) || s->keys == SERVED_CURSOR)
         e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
@@ -185,8 +218,8 @@ int served_register(RedisModuleCtx *ctx) {
     for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
     permission_start(names, COUNT);
     for (int i = 0; i < COUNT; i++) {
-        by_rules[i] = register_one(ctx, &table[i], CKV_SERVED_PREFIX);
-        asking[i] = register_one(ctx, &table[i], CKV_ASKING_PREFIX);
+        by_rules[i] = register_one(ctx, i, false);
+        asking[i] = register_one(ctx, i, true);
         if (!by_rules[i] || !asking[i]) return REDISMODULE_ERR;
     }
     for (const command_entry *e = own_commands; e->name; e++)

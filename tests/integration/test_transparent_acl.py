@@ -1,5 +1,7 @@
 """Users of all kinds, under prefixes and on a plain server: who may do what is the same, and so is the refusal."""
 
+import time
+
 import redis
 import pytest
 
@@ -218,7 +220,7 @@ def test_nobody_gets_past_authentication_by_a_name_of_ours(prefixes, on):
         assert isinstance(answer, redis.RedisError), command
         assert "unknown command" in str(answer) or "Authentication required" in str(answer), command
     stranger.close()
-    assert r.execute_command("CGET" if not on else "GET", "k") == b"secret"
+    assert r.execute_command("GET", "k") == b"secret"
 
 
 def test_who_may_not_get_may_not_by_a_name_of_ours(prefixes):
@@ -227,6 +229,63 @@ def test_who_may_not_get_may_not_by_a_name_of_ours(prefixes):
     user = Replies(prefixes, "u")
     for command in NAMES:
         assert isinstance(user.ask([command.split()])[0], redis.RedisError), command
+    user.close()
+
+
+@pytest.mark.parametrize("rules", ["+@all -get -set -del -debug", "+@all -@admin -@dangerous -@write -@read"])
+@pytest.mark.parametrize("on", ["*", "p:", ""], ids=["all", "some", "none"])
+def test_a_name_of_ours_is_no_way_around_rules(prefixes, on, rules):
+    """Typed, ckv.get was GET and ckv.cluster was CLUSTER, also where rules forbid these and nothing is served."""
+    r = admin(prefixes)
+    r.execute_command("CONFIG", "SET", "ckv.prefixes", on)
+    r.execute_command("SET", "plain", "v")
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", *rules.split(), "~*")
+    user = Replies(prefixes, "u")
+    for command in ("ckv.get plain", "ckv.set plain w", "ckv.del plain", "ckv.debug populate 3", "ckv.cluster reset hard", "ckv.info", "CKV.GET plain",
+                    "ckv.type plain", "ckv.scan 0", "ckv.msetex 1 plain w"):
+        answer = user.ask([command.split()])[0]
+        assert isinstance(answer, redis.RedisError), command
+        assert "unknown command" in str(answer) or "NOPERM" in str(answer) or "no permissions" in str(answer), (command, answer)
+    user.close()
+    assert r.execute_command("GET", "plain") == b"v"
+
+
+@pytest.mark.parametrize("way", ["queued", "held back", "held back, EXEC"])
+def test_rules_that_change_between_look_and_run_count(prefixes, way):
+    """A command is looked at when it is queued or a pause holds it back, and runs when a user may not run it any more."""
+    r = admin(prefixes)
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+@all", "~*")
+    user, other = Replies(prefixes, "u"), admin(prefixes)
+    assert user.ask([["GET", "k"]]) == [b"secret"]
+    if way == "queued":
+        assert user.ask([["MULTI"], ["GET", "k"]]) == [b"OK", b"QUEUED"]
+        r.execute_command("ACL", "SETUSER", "u", "-get")
+        answer = user.ask([["EXEC"]])[0][0]
+    else:
+        if "EXEC" in way:
+            for command in (("MULTI",), ("ACL", "SETUSER", "u", "-get"), ("SET", "other", "v")):
+                other.execute_command(*command)
+        r.execute_command("CLIENT", "PAUSE", 2000, "ALL")
+        for command in [("EXEC",)] if "EXEC" in way else [("ACL", "SETUSER", "u", "-get")]:
+            other.connection.send_command(*command)
+        time.sleep(0.5)
+        answer = user.ask([["GET", "k"]])[0]
+        other.connection.read_response()
+    assert isinstance(answer, redis.RedisError), answer
+    for _ in range(2):
+        assert isinstance(user.ask([["GET", "k"]])[0], redis.RedisError)
+        assert "no permissions" in str(user.ask([["GET", "none"]])[0])
+    user.close()
+
+
+def test_a_user_who_may_only_write_a_key_may_ask_for_its_type(prefixes):
+    r = admin(prefixes)
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "%W~k", "+@all")
+    user = Replies(prefixes, "u")
+    kind, usage, encoding, dumped, value = user.ask(
+        [["TYPE", "k"], ["MEMORY", "USAGE", "k"], ["OBJECT", "ENCODING", "k"], ["DUMP", "k"], ["GET", "k"]])
+    assert (kind, encoding) == (b"string", b"embstr") and usage > 0
+    assert isinstance(dumped, redis.RedisError) and isinstance(value, redis.RedisError)
     user.close()
 
 
