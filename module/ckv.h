@@ -50,6 +50,9 @@ typedef struct ckv_state {
     mem mem;
     uint64_t secret[2]; /* of the maps that are made here */
     uint32_t places;    /* of maps in a database */
+    /* How often others may have changed what a command has looked up or encoded: other modules,
+     * which call commands when they are told of an event. Those count who let that happen. */
+    uint64_t disturbed;
     RedisModuleType *type;
     RedisModuleCtx *ctx; /* for calls that no client made */
 } ckv_state;

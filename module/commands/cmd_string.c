@@ -15,7 +15,7 @@ typedef struct set_options {
     condition condition;
     int unit;                  /* of the expiry, -1: none is given */
     RedisModuleString *expire; /* its number */
-    uint64_t notified;         /* record_notified() when the value was encoded */
+    uint64_t disturbed;        /* ckv.disturbed when the value was encoded */
 } set_options;
 
 /* False: a syntax error. */
@@ -46,12 +46,12 @@ static bool may_write(const set_options *o, record *r, bool *may) {
     return !o->condition.value || condition_check(&o->condition, r, may);
 }
 
-/* Writes the record. If anybody was told of an event since the value was encoded, another one may
- * be in its place. False: the error is replied. */
+/* Writes the record. If others came by since the value was encoded, another one may be in its
+ * place. False: the error is replied. */
 static bool write_value(RedisModuleString *raw, const set_options *o, record *r,
                         const codec_value *value, int64_t at_ms) {
     size_t len;
-    if (o->notified == record_notified())
+    if (o->disturbed == ckv.disturbed)
         return o->keep_ttl ? record_put_encoded_keeping_expiry(r, value)
                            : record_put_encoded(r, value, at_ms);
     const char *bytes = RedisModule_StringPtrLen(raw, &len);
@@ -103,7 +103,7 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     codec_value encoded;
     const char *value = RedisModule_StringPtrLen(argv[2], &len);
     lookup_begin(ctx, argv[1], now_ms, &r);
-    o.notified = record_notified();
+    o.disturbed = ckv.disturbed;
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
     if (!lookup_reply_answer(&r, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;

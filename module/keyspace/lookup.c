@@ -114,15 +114,21 @@ void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, 
 
 lookup_answer lookup_begun(record *r) {
     bool begun = r->in != NULL;
-    r->notified = record_notified();
+    r->disturbed = ckv.disturbed;
     lookup_answer answer = find_map(r);
     if (answer != LOOKUP_DONE || !r->in) return answer;
     /* Another key of the command may have deleted the map and made another, at the same address. */
     if (!begun || r->secret != r->in->m->secret[0]) record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
     if (r->there) expire_if_due(r);
-    record_refresh(r);
-    return !r->there && is_native(r) ? LOOKUP_NATIVE : LOOKUP_DONE;
+    /* To ask for a key of the server's is to be told that it has expired. */
+    bool native, disturbed;
+    do {
+        record_refresh(r);
+        native = !r->there && is_native(r);
+        disturbed = r->disturbed != ckv.disturbed;
+    } while (disturbed);
+    return native ? LOOKUP_NATIVE : LOOKUP_DONE;
 }
 
 lookup_answer lookup_begun_of_many(record *r, bool sent_native) {

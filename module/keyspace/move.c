@@ -63,6 +63,7 @@ static void drop(RedisModuleCtx *ctx, found *f) {
 
 void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *name) {
     found f;
+    ckv.disturbed++;
     if (find_name(ctx, name, &f)) drop(ctx, &f);
 }
 
@@ -107,6 +108,7 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
     RedisModuleString *copy = RedisModule_CreateString(NULL, (const char *)value, len);
     /* As it may be told: moved in again, it becomes the same. */
     int64_t at_ms = map_expiry_told_ms(&f.pos);
+    ckv.disturbed++;
     drop(ctx, &f);
     make_native(ctx, name, copy, at_ms);
     RedisModule_FreeString(NULL, copy);
@@ -149,6 +151,7 @@ static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, inc
 static bool store(const incoming *in, keyed_map *to, const codec_value *value) {
     map_key key;
     map_pos pos;
+    ckv.disturbed++;
     map_key_init(to->m, &key, in->key, in->key_len);
     key.uses = maxmemory_uses_of_write();
     bool there = map_find(to->m, &key, &pos);

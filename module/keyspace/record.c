@@ -19,8 +19,6 @@
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
 
-static uint64_t notified; /* how many events have been told of */
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 void record_init_key(record *r) {
@@ -28,13 +26,9 @@ void record_init_key(record *r) {
     r->secret = r->in->m->secret[0];
 }
 
-uint64_t record_notified(void) {
-    return notified;
-}
-
 void record_refresh(record *r) {
-    if (r->notified == notified) return;
-    r->notified = notified;
+    if (r->disturbed == ckv.disturbed) return;
+    r->disturbed = ckv.disturbed;
     r->in = maps_at(r->db, r->place);
     r->there = r->found = false;
     if (!r->in) return;
@@ -137,25 +131,23 @@ static void note_expiry(const record *r, uint16_t code, uint64_t base) {
     own_records_note(r->ctx, r->db, r->key.key, r->key.len);
 }
 
-static bool may_be_as_long(const record *r, size_t key_len, size_t value_len) {
-    if (key_len + value_len <= MAP_RECORD_MAX) return true;
-    RedisModule_ReplyWithError(r->ctx, ERROR_TOO_LONG);
-    return false;
+static bool may_write(const record *r, size_t key_len, size_t value_len) {
+    const char *error = key_len + value_len > MAP_RECORD_MAX           ? ERROR_TOO_LONG
+                        : maxmemory_refuses() && !role_repeats(r->ctx) ? ERROR_LIMIT
+                                                                       : NULL;
+    if (error) RedisModule_ReplyWithError(r->ctx, error);
+    return !error;
 }
 
 bool record_may_be_of(const record *r, const RedisModuleString *value) {
     size_t key_len, len;
     RedisModule_StringPtrLen(r->name, &key_len);
     RedisModule_StringPtrLen(value, &len);
-    return may_be_as_long(r, key_len, len);
+    return may_write(r, key_len, len);
 }
 
 static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
-    if (!may_be_as_long(r, r->key.len, value->raw_len)) return false;
-    if (maxmemory_refuses() && !role_repeats(r->ctx)) {
-        RedisModule_ReplyWithError(r->ctx, ERROR_LIMIT);
-        return false;
-    }
+    if (!may_write(r, r->key.len, value->raw_len)) return false;
     codec_value written = *value;
     void *copy = NULL;
     if (!r->in && !(copy = make_map(r, &written))) return reply_out_of_memory(r);
@@ -265,13 +257,13 @@ void record_expired(record *r) {
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
 }
 
-static const RedisModuleString *announced; /* the key of the event that is being told of */
+static const RedisModuleString *announced; /* the new key that is being told of */
 
 /* Who hears of an event may call commands, and so come by here again. */
 void record_notify(const record *r, int type, const char *event) {
     const RedisModuleString *before = announced;
-    announced = r->name;
-    notified++;
+    announced = type == REDISMODULE_NOTIFY_NEW ? r->name : NULL;
+    ckv.disturbed++;
     RedisModule_NotifyKeyspaceEvent(r->ctx, type, event, r->name);
     announced = before;
 }

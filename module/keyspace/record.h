@@ -21,18 +21,15 @@ typedef struct record {
     uint64_t secret; /* of the map that the key was made ready for */
     map_pos pos;
     int64_t now_ms;
-    bool there;        /* pos is where a record lies, which may have expired */
-    bool found;        /* and it has not */
-    uint64_t notified; /* record_notified() when it was looked up */
+    bool there;         /* pos is where a record lies, which may have expired */
+    bool found;         /* and it has not */
+    uint64_t disturbed; /* ckv.disturbed when it was looked up */
 } record;
 
 /* Makes the key ready for the map that it is in. */
 void record_init_key(record *r);
 
-/* How often anybody has been told of an event. Whoever is told, another module, may call commands,
- * which write and make room: what was looked up or encoded before may not be so any more. */
-uint64_t record_notified(void);
-/* Looks the record up once more if that is so. */
+/* Looks the record up once more if others may have changed it since. */
 void record_refresh(record *r);
 
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
@@ -54,7 +51,8 @@ void record_note_read(record *r);
 /* The same of a command that looks at a key and does not use it: not for eviction. */
 void record_note_look(const record *r);
 
-/* Whether key and value are not too long for a record. False: the error is replied. */
+/* Whether a record of a value may be written: it is not too long, and ckv.maxmemory has not been
+ * reached. False: the error is replied. */
 bool record_may_be_of(const record *r, const RedisModuleString *value);
 
 /* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. False: out of memory or over a

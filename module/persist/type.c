@@ -22,6 +22,7 @@ static void free_map(void *value) {
 /* The value leaves its key: it may be freed on another thread, or come back under another name. */
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
+    ckv.disturbed++;
     watched_map((keyed_map *)value);
     maps_take_away((keyed_map *)value);
 }
@@ -99,6 +100,7 @@ static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void
     (void)ctx, (void)e;
     const RedisModuleFlushInfo *info = data;
     if (sub != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
+    ckv.disturbed++;
     watched_db(info->dbnum);
     maps_unlist_db(info->dbnum);
     if (info->dbnum < 0) maps_hide_none();

@@ -1,6 +1,7 @@
 /* filter.c: the module's one command filter. See filter.h. */
 #include "server/filter.h"
 
+#include "ckv.h"
 #include "server/own_call.h"
 
 static RedisModuleCommandFilterFunc steps[FILTER_STEPS];
@@ -8,6 +9,7 @@ static RedisModuleCommandFilter *registered;
 
 static void run_steps(RedisModuleCommandFilterCtx *command) {
     if (own_call_comes()) return;
+    ckv.disturbed++;
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
 }

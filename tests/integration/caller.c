@@ -2,7 +2,8 @@
  *
  *   CALLER.CALL <modifiers> <command> [arg ...]   what RM_Call with these modifiers says
  *   CALLER.ON <event> <command> [arg ...]         call that whenever told of such an event; "=" is
- *                                                 the event's key
+ *                                                 the event's key, and the command RM_StringSet is
+ *                                                 none: key and value
  *   CALLER.ON                                     no more; how often that was
  */
 #include "redismodule.h"
@@ -38,15 +39,29 @@ static bool is(RedisModuleString *s, const char *text) {
     return !strcmp(RedisModule_StringPtrLen(s, NULL), text);
 }
 
+static void set_string(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleString *value) {
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_WRITE);
+    RedisModule_StringSet(key, value);
+    RedisModule_CloseKey(key);
+}
+
+static void call_for_event(RedisModuleCtx *ctx, RedisModuleString **args) {
+    if (is(on.command, "RM_StringSet")) {
+        set_string(ctx, args[0], args[1]);
+        return;
+    }
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, RedisModule_StringPtrLen(on.command, NULL), "v", args, on.count);
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
 static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
     (void)type;
     if (on.calling || !on.event || !is(on.event, event)) return REDISMODULE_OK;
     RedisModuleString *args[ARGS_MAX];
     for (size_t i = 0; i < on.count; i++) args[i] = is(on.args[i], "=") ? key : on.args[i];
     on.calling = true;
-    RedisModuleCallReply *reply =
-        RedisModule_Call(ctx, RedisModule_StringPtrLen(on.command, NULL), "v", args, on.count);
-    if (reply) RedisModule_FreeCallReply(reply);
+    call_for_event(ctx, args);
     on.calling = false;
     on.calls++;
     return REDISMODULE_OK;

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, load, reply, texts, wait_for, wait_for_replica
+from helpers import info, is_error, load, noise, reply, texts, wait_for, wait_for_replica
 
 MB = 1 << 20
 POLICIES = ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
@@ -211,6 +211,17 @@ def test_own_limit_without_eviction(r, limited):
     assert r.set("native", "is not concerned")
     assert r.execute_command("CDEL", *[f"KEY:{i}" for i in range(stored // 2)]) == stored // 2
     wait_for(lambda: reply(r, "CSET", "KEY:1", "again") == b"OK")
+
+
+def test_own_limit_refuses_all_keys_or_none(own_server):
+    """A key of the server's own was written before a record was refused, and no replica heard of it."""
+    server = own_server({"ckv.prefixes": "p:"})
+    with server.client() as r:
+        load(r, [noise(400, i) for i in range(4000)])
+        r.hset("p:hash", "f", "v")
+        r.config_set("ckv.maxmemory", 1 * MB)
+        assert is_error(reply(r, "MSET", "p:hash", "v", "p:new", "v"), "ckv.maxmemory")
+        assert (r.type("p:hash"), r.exists("p:new")) == (b"hash", 0)
 
 
 def test_a_limit_lowered_at_run_time(r, limited):
