@@ -89,8 +89,12 @@ void maps_hide(uint32_t place, bool hide) {
     if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
     if (hidden[place] == hide) return;
     hidden[place] = hide;
-    for (int db = 0; db < table.dbs; db++)
-        if (maps_at(db, place)) join_group(maps_at(db, place));
+    for (int db = 0; db < table.dbs; db++) {
+        keyed_map *s = maps_at(db, place);
+        if (!s) continue;
+        join_group(s);
+        arrivals += !hide && s->m->totals.records > 0;
+    }
 }
 
 void maps_hide_none(void) {

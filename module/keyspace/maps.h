@@ -56,7 +56,8 @@ void maps_unlist(keyed_map *s);
 void maps_take_away(keyed_map *s);
 /* The home of a map that is away, which is to be looked for there. False: none is. */
 bool maps_next_away(uint32_t *home);
-/* How many maps with records have been listed since the start: their pages may be of any codec. */
+/* How many maps with records have been listed since the start, or are hidden no longer: their pages
+ * may be of any codec, and a walk may have passed them by. */
 uint64_t maps_arrivals(void);
 
 /* A listed map by the number that it is given as owner (map.h): whoever comes back with it later

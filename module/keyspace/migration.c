@@ -3,6 +3,7 @@
 
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
+#include "keyspace/prefixes.h"
 #include "server/own_call.h"
 
 #include <stdio.h>
@@ -60,9 +61,17 @@ typedef struct redis_trim {
 
 /* ---- what is done ---------------------------------------------------------------------------- */
 
+static bool has_map(int slot) {
+    for (int db = 0; db < maps_dbs(); db++)
+        if (maps_at(db, (uint32_t)slot)) return true;
+    return false;
+}
+
 static void hide(int first, int last, bool hidden) {
-    for (int slot = first < 0 ? 0 : first; slot <= last && slot < HASH_SLOTS; slot++)
+    for (int slot = first < 0 ? 0 : first; slot <= last && slot < HASH_SLOTS; slot++) {
         maps_hide((uint32_t)slot, hidden);
+        if (!hidden && has_map(slot)) prefixes_remember();
+    }
 }
 
 static void on_valkey_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
@@ -78,12 +87,6 @@ static void on_valkey_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_
 static void hide_all(const redis_ranges *slots, bool hidden) {
     for (int32_t i = 0; i < slots->count; i++)
         hide(slots->ranges[i].first, slots->ranges[i].last, hidden);
-}
-
-static bool has_map(int slot) {
-    for (int db = 0; db < maps_dbs(); db++)
-        if (maps_at(db, (uint32_t)slot)) return true;
-    return false;
 }
 
 /* What of an import that has failed is here is trimmed, and told of then; not slots without keys.

@@ -133,7 +133,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE) replicate_move_out(ctx, argv[1]);
+    if (move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE) replicate_moved_out(ctx, argv[1]);
     return native_reply(
         ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define PREFIXES_MAX 256  /* of both states */
+#define PREFIXES_MAX 256  /* of all states */
 #define TEXT_MAX     8192 /* bytes of the setting */
 #define CURSOR_US    60000000
 
@@ -15,8 +15,9 @@ typedef struct prefix {
     prefix_state state, before; /* before: while the setting is read */
 } prefix;
 
-static prefix all[PREFIXES_MAX];
+static prefix all[PREFIXES_MAX]; /* PREFIX_NONE: forgotten */
 static size_t count;
+static size_t active; /* of those that are not */
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
 static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
@@ -64,16 +65,32 @@ static prefix *find(word w) {
     return NULL;
 }
 
-static void add(word w, prefix_state state) {
+static void drop_forgotten(void) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].state == PREFIX_NONE)
+            RedisModule_Free(all[i].text);
+        else
+            all[kept++] = all[i];
+    }
+    count = kept;
+}
+
+/* Whether it has come to be in that state. */
+static bool add(word w, prefix_state state) {
     prefix *known = find(w);
     if (known) {
-        if (known->state < state) known->state = state;
-        return;
+        bool rises = known->state < state;
+        if (rises) known->state = state;
+        return rises;
     }
+    if (count == PREFIXES_MAX) drop_forgotten();
+    if (count == PREFIXES_MAX) return false;
     char *copy = RedisModule_Alloc(w.len + 1);
     memcpy(copy, w.at, w.len);
     copy[w.len] = 0;
     all[count++] = (prefix){copy, prefix_len(w), state, PREFIX_NONE};
+    return true;
 }
 
 static void write_text(prefix_state state) {
@@ -93,9 +110,12 @@ static void write_text(prefix_state state) {
 static void changed(void) {
     memset(first_byte, 0, sizeof first_byte);
     every_key = false;
+    active = 0;
     for (size_t i = 0; i < count; i++) {
         changes[all[i].state] += all[i].state != all[i].before;
         all[i].before = all[i].state;
+        if (all[i].state == PREFIX_NONE) continue;
+        active++;
         every_key |= all[i].len == 0;
         first_byte[(unsigned char)*all[i].text] |= all[i].len > 0;
     }
@@ -141,22 +161,22 @@ bool prefixes_set(const char *text, size_t len, const char **error) {
         *error = prefixes_refuse(w.at, w.len);
         if (*error) return false;
     }
-    if (len > TEXT_MAX || count + words > PREFIXES_MAX) {
+    if (len > TEXT_MAX || active + words > PREFIXES_MAX) {
         *error = "too many prefixes";
         return false;
     }
-    for (size_t i = 0; i < count; i++) all[i].state = PREFIX_LEAVING;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].state == PREFIX_SERVING) all[i].state = PREFIX_LEAVING;
     for (at = text; next_word(&at, end, &w);) add(w, PREFIX_SERVING);
     changed();
     return true;
 }
 
 void prefixes_add_of_file(const char *text, size_t len) {
-    size_t before = count;
+    bool added = false;
     word w;
-    for (const char *at = text; count < PREFIXES_MAX && next_word(&at, text + len, &w);)
-        add(w, PREFIX_LEAVING);
-    if (count == before) return;
+    for (const char *at = text; next_word(&at, text + len, &w);) added |= add(w, PREFIX_LEAVING);
+    if (!added) return;
     changed();
     ckv_log("warning",
             "the file has strings under prefixes that are not in ckv.prefixes: they are served, "
@@ -173,17 +193,22 @@ void prefixes_note_cursor(void) {
 }
 
 void prefixes_forget_leaving(void) {
-    size_t kept = 0;
     if (cursor_us && clock_monotonic_us() - cursor_us < CURSOR_US) return;
-    for (size_t i = 0; i < count; i++) {
-        if (all[i].state == PREFIX_LEAVING)
-            RedisModule_Free(all[i].text);
-        else
-            all[kept++] = all[i];
-    }
-    if (kept == count) return;
-    count = kept;
+    if (!prefixes_any_in(PREFIX_LEAVING)) return;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].state == PREFIX_LEAVING) all[i].state = PREFIX_NONE;
     changed();
+}
+
+void prefixes_remember(void) {
+    if (active == count) return;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].state == PREFIX_NONE) all[i].state = PREFIX_LEAVING;
+    changed();
+    ckv_log("notice",
+            "a map has come, perhaps with strings under prefixes that were set once: they are "
+            "served, but none are added: %s",
+            prefixes_text(PREFIX_LEAVING));
 }
 
 const char *prefixes_text(prefix_state state) {
@@ -191,7 +216,7 @@ const char *prefixes_text(prefix_state state) {
 }
 
 bool prefixes_any(void) {
-    return count > 0;
+    return active > 0;
 }
 
 bool prefixes_any_in(prefix_state state) {

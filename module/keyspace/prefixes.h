@@ -7,7 +7,8 @@
  *      leaving   no longer in the setting, or came with a file: the records that are there are
  *                found, what is new is the server's own
  *
- * so no record is ever out of reach. docs/transparent.md tells users, transparent/serve.h how.
+ * so no record is ever out of reach. One under which there was nothing any more is remembered, in case
+ * a map comes from another node that has not forgotten it yet. docs/transparent.md tells users, transparent/serve.h how.
  */
 #ifndef CKV_PREFIXES_H
 #define CKV_PREFIXES_H
@@ -47,6 +48,8 @@ void prefixes_note_cursor(void);
 
 /* Forgets those that are leaving, when it may: there are no records under them. */
 void prefixes_forget_leaving(void);
+/* Some may have come: those that were forgotten since the start are leaving again. */
+void prefixes_remember(void);
 
 /* Whether there is any, serving or leaving; in that state. */
 bool prefixes_any(void);

@@ -396,6 +396,8 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     if (of_file) {
         aof_form_map_loaded();
         note_loaded(m);
+    } else if (m->totals.records > 0) {
+        prefixes_remember();
     }
     return s;
 }

@@ -63,7 +63,10 @@ int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     bool moved = move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE;
-    replicate_move_out(ctx, argv[1]); /* it may have moved when an AOF could not be told */
+    if (moved)
+        replicate_moved_out(ctx, argv[1]);
+    else
+        replicate_move_out(ctx, argv[1]); /* it may have moved when an AOF could not be told */
     return RedisModule_ReplyWithLongLong(ctx, moved);
 }
 

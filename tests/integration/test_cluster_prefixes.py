@@ -3,8 +3,8 @@
 import pytest
 
 from atomic import Redis, move, state, way_of
-from cluster import Cluster, Writer, keys_of, move_slot, other, slot_of
-from helpers import now_ms, wait_for, wait_for_replica
+from cluster import Cluster, Writer, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
+from helpers import info, now_ms, wait_for, wait_for_replica
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,52 @@ def test_by_migrate(cluster):
     for _ in range(4):
         move_slot(cluster, slot)
     finish(cluster, writers, cluster.owner(slot))
+
+
+def test_what_a_replica_holds_of_a_slot_whose_map_has_moved(cluster):
+    """MIGRATE deletes the map by its name, on replicas too: what had moved out on the primary alone was lost there."""
+    slot = slot_of(b"the map goes first")
+    key, kept = keys_of(slot, 2)
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with cluster.client() as rc:
+        for name in (key, kept):
+            rc.execute_command("SET", name, b"v")
+        rc.execute_command("BITCOUNT", key)
+        with source.client() as r:
+            start_move(source, other(cluster, source), slot)
+            assert source.ask("MIGRATE", "127.0.0.1", other(cluster, source).port, map_name(slot), 0, 5000) == b"OK"
+            wait_for_replica(r)
+        with replica.client() as q:
+            q.execute_command("READONLY")
+            assert q.execute_command("GET", key) == b"v"
+        migrate(source, other(cluster, source), slot)
+        end_move(cluster, other(cluster, source), slot)
+        cluster.wait()
+        assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
+
+
+def test_a_map_comes_to_a_node_that_has_forgotten_its_prefixes():
+    """Both nodes are told to let the prefix go. The one without records has done when a slot of the other one comes."""
+    with Cluster(primaries=2, config={"ckv.prefixes": '"p:"', "ckv.move-cpu": 1}) as cluster:
+        slot = slot_of(b"forgotten")
+        keys = [b"p:" + key for key in keys_of(slot, 100)]
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        with cluster.client() as rc:
+            for key in keys:
+                rc.execute_command("SET", key, b"value of " + key)
+            with source.client() as r:
+                r.config_set("maxmemory", r.info("memory")["used_memory"] + 500_000)  # its strings can't move out
+            for node in cluster.primaries:
+                node.ask("CONFIG", "SET", "ckv.prefixes", "")
+            with target.client() as r:
+                wait_for(lambda: not info(r)["prefixes_leaving"], what="that the prefix is forgotten")
+            move_slot(cluster, slot)
+            assert [rc.execute_command("GET", key) for key in keys] == [b"value of " + key for key in keys]
+            with target.client() as r:
+                wait_for(lambda: not info(r)["prefixes_leaving"] and info(r)["records"] == 0, what="the end of moving out")
+            assert [rc.execute_command("GET", key) for key in keys] == [b"value of " + key for key in keys]
 
 
 @pytest.fixture
