@@ -1,6 +1,7 @@
 /* load.c: the module's start. */
 #include "ckv.h"
 #include "server/child.h"
+#include "server/quiet.h"
 #include "transparent/serve.h"
 #include "commands/register.h"
 #include "config.h"
@@ -38,9 +39,8 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
                 RedisModule_StringPtrLen(argv[0], NULL));
         return REDISMODULE_ERR;
     }
-    RedisModule_SetModuleOptions(
-        ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS | REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
-                 REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
+    quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
+                               REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
     if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
         type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||

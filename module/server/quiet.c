@@ -31,16 +31,19 @@ void quiet_end(RedisModuleCtx *ctx, int before) {
     if (before) set(ctx, before);
 }
 
-static uint64_t misses;
+static int options; /* of the module, but that keys which are closed are not signalled */
 
-void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key) {
-    bool looks = version_is_redis(REDIS_8_2);
-    misses += looks;
-    int before = looks ? quiet_begin(ctx, REDISMODULE_NOTIFY_KEY_MISS) : 0;
-    RedisModule_SignalModifiedKey(ctx, key);
-    quiet_end(ctx, before);
+void quiet_set_options(RedisModuleCtx *ctx, int module_options) {
+    options = module_options;
+    RedisModule_SetModuleOptions(ctx, options | REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
 }
 
-uint64_t quiet_misses(void) {
-    return misses;
+void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (!version_is_redis(REDIS_8_2)) {
+        RedisModule_SignalModifiedKey(ctx, key);
+        return;
+    }
+    RedisModule_SetModuleOptions(ctx, options);
+    RedisModule_CloseKey(RedisModule_OpenKey(ctx, key, REDISMODULE_WRITE));
+    quiet_set_options(ctx, options);
 }
