@@ -95,5 +95,9 @@ int cmd_ckv(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int cmd_cevict(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
-    return RedisModule_ReplyWithLongLong(ctx, (long long)evict_now(ctx));
+    int db = RedisModule_GetSelectedDb(ctx);
+    uint64_t evicted = evict_now(ctx);
+    /* In MULTI or a script the commands behind it are in the same database still. */
+    RedisModule_SelectDb(ctx, db);
+    return RedisModule_ReplyWithLongLong(ctx, (long long)evicted);
 }

@@ -275,6 +275,33 @@ def test_an_empty_store_gives_its_dictionaries_back(r):
     assert r.execute_command("CGET", b"KEY:5") == stored[b"KEY:5"]
 
 
+@pytest.mark.parametrize("around", ["multi", "script"])
+def test_cevict_leaves_its_client_where_it_is(own_server, around):
+    """What is evicted may be in another database."""
+    with own_server({"ckv.train-after": "1gb", "maxmemory-policy": "allkeys-lru"}).client() as r:
+        pipe = r.pipeline(transaction=False)
+        pipe.select(3)
+        for i in range(20_000):
+            pipe.execute_command("CSET", f"KEY:{i}:x", random.Random(i).randbytes(300))
+        pipe.select(0)
+        pipe.execute()
+        r.execute_command("CKV", "OPTIMIZE")  # what is young would only be encoded, to make room
+        r.config_set("maxmemory", r.info("memory")["used_memory"] + 2 * MB)
+        if around == "multi":
+            pipe = r.pipeline(transaction=True)
+            for i in range(40):
+                pipe.execute_command("CSET", f"big:{i}", random.Random(i).randbytes(100_000))
+            pipe.execute_command("CEVICT")
+            pipe.set("plain", 1)
+            gone = pipe.execute()[-2]
+        else:
+            script = "for i = 1, 40 do redis.call('CSET', i, string.rep(math.random(), 6000)) end " \
+                     "local gone = redis.call('CEVICT') redis.call('SET', 'plain', 1) return gone"
+            gone = r.eval(script, 0)
+        assert gone > 0
+        assert r.get("plain") == b"1"
+
+
 def lower_limit(r, late, limit=None):
     """After `late` seconds during which no timer runs; by 1 MB if not told to what."""
     pipe = r.pipeline(transaction=False)
