@@ -278,7 +278,8 @@ static uint64_t time_for_it_us(void) {
 }
 
 uint64_t evict_now(RedisModuleCtx *ctx) {
-    if (!may_evict(ctx)) return 0;
+    /* Who is told of an eviction may call CEVICT. */
+    if (evict.making || !may_evict(ctx)) return 0;
     uint64_t before = evict.freed_records + evict.freed_others;
     uint64_t deadline_us = clock_monotonic_us() + time_for_it_us();
     uint64_t evicted = make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);

@@ -17,9 +17,10 @@ bool removals_full(const removals *all) {
     return all->count + REMOVALS_STEP > REMOVALS_MAX;
 }
 
-/* Puts those that belong to one command with the last one to the end; returns where they begin. */
-static size_t gather_last(removals *all) {
-    size_t first = all->count - 1;
+/* Of the first `count`, puts those that belong to one command with the last one to the end; returns
+ * where they begin. */
+static size_t gather_last(removals *all, size_t count) {
+    size_t first = count - 1;
     removals_part last = all->parts[first];
     for (size_t i = first; i-- > 0;) {
         removals_part part = all->parts[i];
@@ -89,19 +90,31 @@ void removals_end_hold(RedisModuleCtx *ctx) {
     RedisModule_Free(list);
 }
 
-/* Who hears of an event may write: replicas have been told by then. */
-void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause) {
-    bool expired = cause == REMOVALS_EXPIRED;
-    bool lazy = expired ? settings_lazy_expire() : settings_lazy_eviction();
-    int type = expired ? REDISMODULE_NOTIFY_EXPIRED : REDISMODULE_NOTIFY_EVICTED;
-    while (all->count > 0) {
-        size_t first = gather_last(all), end = all->count;
+static void replicate_all(RedisModuleCtx *ctx, removals *all, bool lazy) {
+    for (size_t first, end = all->count; end > 0; end = first) {
+        first = gather_last(all, end);
         RedisModule_SelectDb(ctx, all->parts[first].db);
         replicate_removal(ctx, all->keys + first, end - first, lazy);
-        all->count = first;
-        for (size_t i = first; i < end; i++) {
-            removals_tell(ctx, all->keys[i], type, expired ? "expired" : "evicted");
-            RedisModule_FreeString(NULL, all->keys[i]);
-        }
     }
+}
+
+/* Who hears of an event may write, and call what gathers here itself: replicas have been told of
+ * all by then, and nothing is left to tell of. */
+void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause) {
+    size_t count = all->count;
+    if (count == 0) return;
+    bool expired = cause == REMOVALS_EXPIRED;
+    const char *event = expired ? "expired" : "evicted";
+    int type = expired ? REDISMODULE_NOTIFY_EXPIRED : REDISMODULE_NOTIFY_EVICTED;
+    replicate_all(ctx, all, expired ? settings_lazy_expire() : settings_lazy_eviction());
+    removed *gone = RedisModule_Alloc(count * sizeof *gone);
+    for (size_t i = 0; i < count; i++)
+        gone[i] = (removed){all->keys[i], event, all->parts[i].db, type};
+    all->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        RedisModule_SelectDb(ctx, gone[i].db);
+        removals_tell(ctx, gone[i].key, type, event);
+        RedisModule_FreeString(NULL, gone[i].key);
+    }
+    RedisModule_Free(gone);
 }

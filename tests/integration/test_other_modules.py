@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from helpers import noise, reply
+from helpers import info, load, noise, reply, texts, wait_for
 from server import ROOT
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
@@ -216,3 +216,34 @@ def test_who_is_told_of_an_eviction_may_call(own_server, caller, called):
             pipeline.execute()
         assert r.execute_command("CALLER.ON") > 1000
         assert r.get("key:39999") == noise(100, 39999)
+
+
+def test_who_is_told_of_what_the_timer_evicts_may_evict(own_server, caller):
+    """CEVICT gathered what it evicted among what was being told of."""
+    server = own_server({"loadmodule": caller, "ckv.train-after": "1gb", "maxmemory-policy": "allkeys-lru"})
+    with server.client() as r:
+        load(r, [noise(300, i) for i in range(50_000)], key=b"KEY:%d:x")
+        r.execute_command("CKV", "OPTIMIZE")  # what is young would only be encoded, to make room
+        r.execute_command("CALLER.ON", "evicted", "CEVICT")
+        r.config_set("maxmemory", r.info("memory")["used_memory"] // 2)
+        wait_for(lambda: info(r)["evicted_records"] > 20_000, what="that room is made")
+        r.config_set("maxmemory", 0)
+        assert r.execute_command("CALLER.ON") > 0
+        assert info(r)["evicted_records"] == 50_000 - r.execute_command("CDBSIZE")
+
+
+@pytest.mark.parametrize("called", ("CSCAN 0 COUNT 900", "CSET other x"))
+def test_who_is_told_of_what_a_scan_expires_may_scan(own_server, caller, faults, called):
+    server = own_server({"loadmodule": caller, "ckv.maps": 4}, env=faults.env)
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        load(r, texts(6000), ttl=600, key=b"KEY%d:x")
+        faults.set(seconds=3600)
+        r.execute_command("CALLER.ON", "expired", *called.split())
+        for _ in range(4):
+            r.execute_command("CSCAN", 0, "COUNT", 300)
+        told = r.execute_command("CALLER.ON")
+        assert told > 0
+        while r.execute_command("CSCAN", 0, "COUNT", 1000)[0] != b"0":
+            pass
+        assert r.execute_command("CDBSIZE") == (called[:4] == "CSET")
