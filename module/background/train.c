@@ -28,16 +28,20 @@
 #define QUIET_US         3000000
 /* What new dictionaries must save of what is stored. Per cent. */
 #define WORTH_IT 1
+/* After a training that failed, until one begins that nobody asks for. */
+#define AGAIN_US 60000000
 
 static struct {
     bool sampling;
     uint64_t data_bytes; /* raw, when the sampling began */
     size_t max_bytes;
     int level;
-    bool trial;       /* the current codec may stay: some records are kept to compare */
-    codec *candidate; /* what was learned, while it is on trial */
-    waiting clients;  /* of the training that runs */
-    waiting later;    /* who came during it: of the next one, which will know what is stored now */
+    bool trial;        /* the current codec may stay: some records are kept to compare */
+    codec *candidate;  /* what was learned, while it is on trial */
+    waiting clients;   /* of the training that runs */
+    waiting later;     /* who came during it: of the next one, which will know what is stored now */
+    uint64_t again_us; /* none begins by itself before */
+    bool in_vain;      /* there was nothing to learn from, last time */
 } job;
 
 static atomic_bool learning;
@@ -117,7 +121,6 @@ static codec *moved_to_server(codec *c) {
 static codec *learn(void) {
     size_t key_count = sampling_count(SAMPLING_KEYS);
     size_t count = sampling_count(SAMPLING_SHORTS) + sampling_count(SAMPLING_LONGS);
-    if (count + key_count == 0) return NULL; /* all was deleted meanwhile */
     phrase_sample *keys = malloc((key_count + 1) * sizeof *keys);
     phrase_sample *values = malloc((count + 1) * sizeof *values);
     codec *c = NULL;
@@ -146,6 +149,7 @@ static void start_learning(void) {
     pthread_t thread;
     pthread_attr_t attributes;
     job.sampling = false;
+    job.in_vain = false;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
@@ -169,6 +173,34 @@ static void finish(const char *error) {
     waiting_answer(&job.clients, error);
 }
 
+/* The current codec, or none, is as good as it gets until the data has grown or changed. All of it
+ * may have been deleted meanwhile. */
+static void confirm(void) {
+    uint64_t raw = raw_bytes();
+    codecs_confirm(&ckv.shared.codecs, raw < job.data_bytes ? raw : job.data_bytes);
+}
+
+static void put_off(void) {
+    job.again_us = clock_monotonic_us() + AGAIN_US;
+}
+
+static bool sampled_some(void) {
+    return sampling_count(SAMPLING_SHORTS) + sampling_count(SAMPLING_LONGS) +
+               sampling_count(SAMPLING_KEYS) >
+           0;
+}
+
+/* There was nothing to learn from. A codec that takes more than it may stays so for a while. */
+static void end_in_vain(void) {
+    if (!job.in_vain)
+        ckv_log("notice", "nothing to learn from: no values of up to 64 KB, and hardly any keys");
+    job.in_vain = true;
+    job.sampling = false;
+    confirm();
+    if (outsized(raw_bytes())) put_off();
+    finish("ERR the training failed");
+}
+
 /* Takes what was learned into use. True if there is a new codec. */
 static bool install(codec *c) {
     uint32_t id = CODECS_MAX;
@@ -178,7 +210,8 @@ static bool install(codec *c) {
         if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
     if (id == CODECS_MAX) {
-        ckv_log("warning", "a training failed: out of memory, or no data left to learn from");
+        ckv_log("warning", "a training failed: out of memory");
+        put_off();
         finish("ERR the training failed");
         return false;
     }
@@ -202,7 +235,7 @@ static bool conclude(uint64_t deadline_us) {
     if (!trial_step(c, deadline_us)) return false;
     double saved = trial_saved(c);
     if (saved >= WORTH_IT) return install(c);
-    codecs_confirm(&ckv.shared.codecs, job.data_bytes);
+    confirm();
     ckv_log("notice", "trained on %.1f MB of data: new dictionaries would save %.1f%%, not taken",
             (double)job.data_bytes / 1e6, saved);
     codec_free(&ckv.mem, c);
@@ -233,6 +266,7 @@ static bool give_up(void) {
 static bool due(void) {
     uint64_t raw = raw_bytes();
     bool at_rest = quiet();
+    if (clock_monotonic_us() < job.again_us) return false;
     if (outsized(raw)) return true;
     if (raw < (uint64_t)ckv.config.train_after) return false;
     const codecs *all = &ckv.shared.codecs;
@@ -254,6 +288,10 @@ bool train_step(uint64_t deadline_us) {
         start_sampling();
     }
     if (!sampling_step(deadline_us)) return false;
+    if (!sampled_some()) {
+        end_in_vain();
+        return false;
+    }
     evict_reserve(job.max_bytes);
     if (evict_reserved()) start_learning();
     return false;

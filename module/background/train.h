@@ -10,7 +10,9 @@
  * written compresses more than 10% worse than the codec promised when it was learned. What comes of
  * it is taken if it is worth encoding everything again, see trial.h, or if a client has asked for
  * it. A codec that takes much more than its share of the data, of which most has been deleted, or
- * of ckv.maxmemory, which has been lowered, is replaced by a smaller one, or by none.
+ * of ckv.maxmemory, which has been lowered, is replaced by a smaller one, or by none. Where there
+ * is nothing to learn from, as if all values are too long for it, nothing is tried until the data
+ * has grown or changed; after a training that failed, for a minute.
  */
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H

@@ -1,13 +1,14 @@
 /*
  * faults.c: a library between a server and libc (LD_PRELOAD), through which a test makes the clock
- * step and fork() fail. What is to happen is in the file that $CKV_FAULTS names, which the test
- * writes to while the server runs:
+ * step, and fork() and pthread_create() fail. What is to happen is in the file that $CKV_FAULTS
+ * names, which the test writes to while the server runs:
  *
- *      [seconds to add to the clock, 8 bytes][fork() fails if not 0, 8 bytes]
+ *      [seconds to add to the clock, 8 bytes][fork() fails if not 0, 8 bytes][no threads, the same]
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile struct { int64_t seconds, no_fork; } * wanted;
+static const volatile struct { int64_t seconds, no_fork, no_threads; } * wanted;
 
 __attribute__((constructor)) static void start(void) {
     const char *path = getenv("CKV_FAULTS");
@@ -60,4 +61,11 @@ pid_t fork(void) {
         return -1;
     }
     return real();
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *argument) {
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return wanted && wanted->no_threads ? EAGAIN : real(thread, attributes, run, argument);
 }

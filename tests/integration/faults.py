@@ -1,4 +1,4 @@
-"""A machine at fault, as far as some servers see it: their clock steps, and fork() fails (faults.c). A clock that is set
+"""A machine at fault, as far as some servers see it: their clock steps, there are no processes or threads to be had (faults.c). A clock that is set
 forward lets records expire when a test wants it, however long what comes before takes."""
 
 import functools
@@ -29,7 +29,7 @@ class Faults:
         self.env = {"LD_PRELOAD": library()[0], "CKV_FAULTS": path}
         self.set()
 
-    def set(self, seconds=0, no_fork=False):
+    def set(self, seconds=0, no_fork=False, no_threads=False):
         # Written over in place: the servers have it in their memory.
         with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("<qq", seconds, no_fork))
+            f.write(struct.pack("<qqq", seconds, no_fork, no_threads))

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from helpers import assert_stored, info, load, noise, texts, wait_for
+from helpers import assert_stored, info, is_error, load, noise, reply, texts, wait_for
 
 
 def json_rows(count):
@@ -113,6 +113,54 @@ def test_nothing_to_learn(own_server):
         assert info(r)["dictionaries"] == 0
         stored = load(r, texts(10_000), key=b"%d")
         wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for the new kind of data")
+        assert_stored(r, stored)
+
+
+# Stores that have no value short enough to learn from, and but one key to keep for a comparison, or none that is kept encoded.
+NOTHING = {
+    "one value": {b"big": noise(2_000_000)},
+    "neighbours": {b"img:011%02d" % i: noise(100_000, i) for i in range(60)},
+    "long keys": {b"k" * 2000 + b":%d:x" % i: noise(70_000, i) for i in range(50)},
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_nothing_to_learn_from(own_server, kind):
+    """That is said once, not found out again and again; what comes later is learned."""
+    server = own_server()
+    with server.client() as r:
+        for key, value in NOTHING[kind].items():
+            r.execute_command("CSET", key, value)
+        wait_for(lambda: "nothing to learn from" in server.log(), what="a training for nothing")
+        time.sleep(0.5)
+        assert server.log().count("nothing to learn from") == 1 and "failed" not in server.log()
+        assert info(r)["training"] == 0
+        stored = NOTHING[kind] | load(r, texts(100_000), key=b"%d:x")
+        wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for other data")
+        assert_stored(r, stored)
+
+
+def test_asked_for_where_there_is_nothing_to_learn_from(own_server):
+    server = own_server()
+    with server.client() as r:
+        r.execute_command("CSET", b"k" * 2000, noise(100_000))
+        for _ in range(3):
+            assert is_error(reply(r, "CKV", "TRAIN"), "the training failed")
+
+
+def test_a_training_that_fails_is_not_tried_again_at_once(own_server, faults):
+    """But when somebody asks for it."""
+    server = own_server({"ckv.train-after": "256kb"}, env=faults.env)
+    failure = "can't start a thread to train on"
+    with server.client() as r:
+        faults.set(no_threads=True)
+        stored = load(r, texts(10_000))
+        wait_for(lambda: failure in server.log(), what="a training that fails")
+        time.sleep(0.5)
+        assert server.log().count(failure) == 1
+        assert is_error(reply(r, "CKV", "TRAIN"), "the training failed")
+        faults.set()
+        assert r.execute_command("CKV", "TRAIN") == b"OK"
         assert_stored(r, stored)
 
 
