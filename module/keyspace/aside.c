@@ -5,9 +5,13 @@
 
 #define GENERATION_US 60000000
 #define NAMES_MAX     50000 /* in a generation */
+/* Names of a generation that was given up which are freed at a time: all of them would take tens of
+ * milliseconds. They are gone long before the next one is given up. */
+#define FREED_AT_ONCE 16
 
 static struct {
-    RedisModuleDict *newer, *older; /* NULL: none */
+    RedisModuleDict *newer, *older; /* without names of the newer one; NULL: none */
+    RedisModuleDict *dropped;       /* on its way to be freed */
     uint64_t since_us;              /* when the newer one began */
     bool lost;
 } names;
@@ -18,21 +22,48 @@ static bool holds(RedisModuleDict *d, const void *key, size_t len) {
     return !missing;
 }
 
+/* A generation without names is none. */
+static void forget_if_empty(RedisModuleDict **d) {
+    if (RedisModule_DictSize(*d) > 0) return;
+    RedisModule_FreeDict(NULL, *d);
+    *d = NULL;
+}
+
+/* Takes the first name out of a generation. */
+static RedisModuleString *take_first(RedisModuleDict **d) {
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(*d, "^", NULL, 0);
+    RedisModuleString *name = RedisModule_DictNext(NULL, it, NULL);
+    RedisModule_DictIteratorStop(it);
+    RedisModule_DictDel(*d, name, NULL);
+    forget_if_empty(d);
+    return name;
+}
+
+static void free_some(void) {
+    for (int i = 0; i < FREED_AT_ONCE && names.dropped; i++)
+        RedisModule_FreeString(NULL, take_first(&names.dropped));
+}
+
 static void age(void) {
     names.lost |= names.older != NULL;
-    if (names.older) RedisModule_FreeDict(NULL, names.older);
+    if (names.older) names.dropped = names.older;
     names.older = names.newer;
     names.newer = NULL;
     names.since_us = clock_monotonic_us();
 }
 
 void aside_note(const char *key, size_t len) {
+    if (holds(names.newer, key, len)) return;
+    free_some();
     if (names.newer && RedisModule_DictSize(names.newer) >= NAMES_MAX) age();
     if (!names.newer) {
         names.newer = RedisModule_CreateDict(NULL);
         if (!names.older) names.since_us = clock_monotonic_us();
     }
     RedisModule_DictSetC(names.newer, (void *)key, len, NULL);
+    if (!names.older) return;
+    RedisModule_DictDelC(names.older, (void *)key, len, NULL);
+    forget_if_empty(&names.older);
 }
 
 bool aside_holds(const RedisModuleString *key) {
@@ -42,26 +73,10 @@ bool aside_holds(const RedisModuleString *key) {
     return holds(names.newer, text, len) || holds(names.older, text, len);
 }
 
-/* Takes the first name out of the older generation, which has one. */
-static RedisModuleString *take_first(void) {
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(names.older, "^", NULL, 0);
-    RedisModuleString *name = RedisModule_DictNext(NULL, it, NULL);
-    RedisModule_DictIteratorStop(it);
-    RedisModule_DictDel(names.older, name, NULL);
-    if (RedisModule_DictSize(names.older) == 0) {
-        RedisModule_FreeDict(NULL, names.older);
-        names.older = NULL;
-    }
-    return name;
-}
-
 RedisModuleString *aside_next_due(void) {
+    free_some();
     if (clock_monotonic_us() - names.since_us < GENERATION_US) return NULL;
-    while (names.older) {
-        RedisModuleString *name = take_first();
-        if (!aside_holds(name)) return name;
-        RedisModule_FreeString(NULL, name);
-    }
+    if (names.older) return take_first(&names.older);
     if (names.newer) age();
     return NULL;
 }

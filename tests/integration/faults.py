@@ -1,5 +1,6 @@
 """A machine at fault, as far as some servers see it: their clock steps, there are no processes or threads to be had (faults.c). A clock that is set
-forward lets records expire when a test wants it, however long what comes before takes."""
+forward lets records expire when a test wants it, however long what comes before takes; seconds that have `passed` are as
+good as waited for."""
 
 import functools
 import os
@@ -29,7 +30,7 @@ class Faults:
         self.env = {"LD_PRELOAD": library()[0], "CKV_FAULTS": path}
         self.set()
 
-    def set(self, seconds=0, no_fork=False, no_threads=False):
+    def set(self, seconds=0, no_fork=False, no_threads=False, passed=0):
         # Written over in place: the servers have it in their memory.
         with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("<qqq", seconds, no_fork, no_threads))
+            f.write(struct.pack("<qqqq", seconds, no_fork, no_threads, passed))

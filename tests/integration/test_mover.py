@@ -1,5 +1,6 @@
 """The mover: strings under a prefix move into ckv and out again, and nobody notices."""
 
+import itertools
 import random
 import threading
 import time
@@ -154,6 +155,21 @@ def test_what_the_server_has_worked_on_stays_with_it_for_a_minute(own_server):
         wait_for(lambda: records(r) > 0, 200)
         assert time.monotonic() - named > 55
         wait_for(lambda: records(r) == 2)
+
+
+def test_more_bit_maps_than_names_are_kept(own_server, faults):
+    """What was forgotten is found by a walk, an hour later."""
+    with own_server({"ckv.prefixes": "seen:", **FAST}, env=faults.env).client() as r:
+        ask(r, [("SETBIT", f"seen:{i}:x", 7, 1) for i in range(110_000)])
+        assert records(r) == 0
+        minutes = itertools.count(1)
+
+        def all_in_a_minute_later():
+            faults.set(passed=60 * next(minutes))
+            return records(r) == 110_000
+
+        wait_for(all_in_a_minute_later, timeout=200, what="that all have moved in")
+        assert r.execute_command("GETBIT", "seen:5:x", 7) == 1
 
 
 def test_a_replica_moves_by_itself(own_server):

@@ -104,6 +104,29 @@ def test_eviction(own_server):
     assert_short_slices(own_server, {"ckv.maps": 1, "maxmemory": 100 * MB, "maxmemory-policy": "allkeys-lru"}, work)
 
 
+def test_bit_maps_in_use(own_server, faults):
+    """Those that are used again are not looked at all at once when the minute is over."""
+
+    def use(r):
+        for start in range(0, 49_000, 1000):
+            pipe = r.pipeline(transaction=False)
+            for i in range(start, start + 1000):
+                pipe.setbit(f"b:{i}:x", 7, 1)
+            pipe.execute()
+
+    def work(r):
+        r.setbit("b:the last", 7, 1)
+        use(r)
+        faults.set(passed=61)
+        time.sleep(0.5)  # the next minute begins
+        use(r)
+        faults.set(passed=122)
+        wait_for(lambda: info(r)["records"] == 1, what="that the one that is not used again moves in")
+        faults.set()
+
+    assert_short_slices(own_server, {"ckv.prefixes": "b:"}, work, env=faults.env)
+
+
 def test_a_map_of_large_records_is_freed_in_the_background(own_server):
     with own_server({"ckv.maps": 1}).client() as r:
         fill(r, "values of 900 KB")
