@@ -200,7 +200,9 @@ static bool is_hyperloglog(const incoming *in) {
 
 /* Of a young value nobody knows whether it is going to be smaller. */
 static bool encode(const incoming *in, bool if_smaller, codec_value *value) {
-    return (if_smaller ? map_encode_now : map_encode)(&ckv.shared, in->value, in->len, value);
+    map_shared *s = &ckv.shared;
+    return if_smaller ? codecs_encode(&s->codecs, &s->work, in->value, in->len, value)
+                      : map_encode(s, in->value, in->len, value);
 }
 
 /* A string to move in. To make a map for it is an event, and who is told may write the string, or
@@ -236,6 +238,8 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
             result = MOVE_LEFT;
     }
     if (result == MOVE_DONE) result = take_in(ctx, name, &in, &value, saved);
+    /* What is left to the server is no reason to train. */
+    if (result == MOVE_DONE && if_smaller) codecs_note_written(&ckv.shared.codecs, &value);
     RedisModule_CloseKey(in.handle);
     if (result != MOVE_DONE) drop_vain_map(ctx, &in);
     return result;

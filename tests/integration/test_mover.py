@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, late_by, reply, texts, wait_for, wait_for_replica
+from helpers import info, is_error, late_by, load, noise, reply, texts, wait_for, wait_for_replica
 from mover_data import ask, assert_same, fill, move_in, move_out, moving, state, wait_moved
 
 FAST = {"ckv.move-cpu": 100}
@@ -127,6 +127,20 @@ def test_what_would_not_gain_stays_and_is_left_alone(own_server):
         before = info(r)["moved_in"]
         time.sleep(0.5)
         assert info(r)["moved_in"] == before and moving(r, b"in")["seconds"] == told["seconds"]
+
+
+def test_what_stays_is_not_learned_from(own_server):
+    """10 MB that do not compress are no sign that the data has changed if none of it is taken in."""
+    server = own_server({"ckv.train-after": "1gb", **FAST})
+    with server.client() as r:
+        load(r, texts(20_000))
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CONFIG", "SET", "ckv.train-after", "1mb")
+        ask(r, [("SET", f"photo:{i}", noise(1000, i)) for i in range(10_000)])
+        told = move_in(r, "photo:")
+        assert told["moved"] == 0 and told["left"] == 10_000
+        time.sleep(0.5)
+        assert info(r)["training"] == 0 and server.log().count("trained on") == 1
 
 
 def test_bits_in_use_stay(own_server):
