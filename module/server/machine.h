@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Bytes that could be taken while a tenth of all memory stays available; as of a second ago. As
- * much as one likes where the system does not say. */
+/* Bytes that could be taken while a tenth of all memory stays available, and a tenth of what the
+ * server's control group may take, if that has a limit; as of a moment ago. As much as one likes
+ * where the system does not say. */
 int64_t machine_spare_bytes(void);
 
 #endif

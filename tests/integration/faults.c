@@ -1,7 +1,8 @@
 /*
  * faults.c: a library between a server and libc (LD_PRELOAD), through which a test makes the clock
- * step, and fork() and pthread_create() fail. What is to happen is in the file that $CKV_FAULTS
- * names, which the test writes to while the server runs:
+ * step, fork() and pthread_create() fail, and what the system says of itself (/proc, /sys) be
+ * something else, by files of these names in the folder $CKV_FAULTS.root. What is to happen is in
+ * the file that $CKV_FAULTS names, which the test writes to while the server runs:
  *
  *      [seconds to add to the clock, 8 bytes][fork() fails if not 0, 8 bytes][no threads, the same]
  *      [seconds to add to the clock that measures how long something takes, 8 bytes]
@@ -11,7 +12,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
@@ -70,4 +73,16 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
     return wanted && wanted->no_threads ? EAGAIN : real(thread, attributes, run, argument);
+}
+
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+    static FILE *(*real)(const char *, const char *);
+    const char *faults = getenv("CKV_FAULTS");
+    char other[4096];
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fopen");
+    if (faults && (!strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5))) {
+        snprintf(other, sizeof other, "%s.root%s", faults, path);
+        if (access(other, F_OK) == 0) path = other;
+    }
+    return real(path, mode);
 }

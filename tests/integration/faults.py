@@ -1,4 +1,5 @@
-"""A machine at fault, as far as some servers see it: their clock steps, there are no processes or threads to be had (faults.c). A clock that is set
+"""A machine at fault, as far as some servers see it: their clock steps, there are no processes or threads to be had, and the system is said
+to be another (faults.c). A clock that is set
 forward lets records expire when a test wants it, however long what comes before takes; seconds that have `passed` are as
 good as waited for."""
 
@@ -34,3 +35,11 @@ class Faults:
         # Written over in place: the servers have it in their memory.
         with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
             f.write(struct.pack("<qqqq", seconds, no_fork, no_threads, passed))
+
+    def say(self, path, text):
+        """What the system tells in a file of /proc or /sys."""
+        path = f"{self.path}.root{path}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "w") as f:
+            f.write(text)
+        os.rename(path + ".new", path)

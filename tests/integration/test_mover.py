@@ -249,6 +249,27 @@ def test_moving_out_stops_before_maxmemory_and_goes_on(own_server):
         assert r.execute_command("MGET", *[f"user:{i}" for i in range(40_000)]) == values
 
 
+@pytest.mark.parametrize("group", ["/", "/system.slice/redis.service"])
+def test_moving_out_stops_before_a_containers_limit_and_goes_on(own_server, faults, group):
+    folder = "/sys/fs/cgroup" + group.rstrip("/")
+    faults.say("/proc/self/cgroup", f"1:cpu:/elsewhere\n0::{group}\n")
+    faults.say(folder + "/memory.max", "max\n")
+    faults.say(folder + "/memory.current", "950000000\n")
+    faults.say(folder + "/memory.stat", "anon 850000000\ninactive_file 1000\nactive_file 1000\n")
+    with own_server(FAST, env=faults.env).client() as r:
+        ask(r, [("SET", f"user:{i}", value) for i, value in enumerate(texts(1000))])
+        move_in(r)
+        move_out(r)  # there is no limit
+        move_in(r)
+        faults.say(folder + "/memory.max", "1000000000\n")
+        time.sleep(0.2)  # what was read before is believed for a moment
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
+        wait_for(lambda: moving(r, b"out")["waits_for"] == "maxmemory", what="the limit")
+        assert records(r) == 1000
+        faults.say(folder + "/memory.stat", "anon 850000000\ninactive_file 60000000\nactive_file 1000\n")
+        assert wait_moved(r, b"out")["left"] == 0 and records(r) == 0
+
+
 def test_moving_in_stops_before_ckv_maxmemory(own_server):
     server = own_server({"ckv.maxmemory": "3mb", "maxmemory-policy": "allkeys-lru", **FAST})
     with server.client() as r:
