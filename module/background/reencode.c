@@ -1,9 +1,11 @@
 /* reencode.c: bringing every page to the current codec. See reencode.h. */
 #include "background/reencode.h"
 
+#include "background/evict.h"
 #include "background/settle.h"
 #include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
+#include "server/child.h"
 #include "server/clock.h"
 #include "server/waiting.h"
 
@@ -54,12 +56,19 @@ static bool worth_another(void) {
     return old && maps_arrivals() != pass.arrivals;
 }
 
+/* A child that saves keeps the pages that are written anew, up to all of them. Records that must go
+ * for want of memory are worth more, and so is who waits. */
+static bool waits_for_child(void) {
+    return child_at_work() && !reencode_awaited() && !evict_near();
+}
+
 /* As often as will fit: no go is begun that would end after the slice, if it takes as long as the
  * last one. */
 void reencode_step(uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
     uint64_t now_ticks = expiry_ticks(clock_now_ms()), began_us, now_us = clock_monotonic_us();
+    if (waits_for_child()) return;
     if (!pass.running && worth_another()) reencode_start();
     while (pass.running && now_us < deadline_us) {
         if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {

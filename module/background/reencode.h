@@ -1,4 +1,5 @@
-/* reencode.h: bringing every page to the current codec, bucket by bucket between commands. */
+/* reencode.h: bringing every page to the current codec, bucket by bucket between commands. It waits
+ * while a child saves, but for a client or when memory is nearly full. */
 #ifndef CKV_REENCODE_H
 #define CKV_REENCODE_H
 

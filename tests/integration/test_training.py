@@ -1,5 +1,7 @@
 """Dictionaries: trained by themselves and on demand, pages brought up to date, nothing changed by it."""
 
+import os
+import signal
 import threading
 import time
 from itertools import chain
@@ -247,6 +249,27 @@ def test_while_others_work(own_server):
             while not slowest or min(slowest) >= 0.25:
                 assert len(slowest) < 20, slowest
                 slowest.append(slowest_answer(command))
+        assert_stored(r, stored)
+
+
+def test_pages_wait_while_a_child_saves(own_server):
+    """But for somebody who waits for them."""
+    server = own_server({"ckv.train-after": "1gb", "ckv.maps": 16, "rdb-key-save-delay": 10_000_000})
+    with server.client() as r:
+        stored = load(r, texts(20_000))
+        r.execute_command("BGSAVE")
+        r.execute_command("CKV", "TRAIN")
+        waiting = info(r)["pages_to_reencode"]
+        time.sleep(0.5)
+        assert info(r)["pages_to_reencode"] == waiting > 0
+        assert r.execute_command("CKV", "OPTIMIZE") == b"OK"
+        assert info(r)["pages_to_reencode"] == 0
+        r.execute_command("CKV", "TRAIN")
+        assert info(r)["pages_to_reencode"] > 0
+        assert r.info("persistence")["rdb_bgsave_in_progress"] == 1
+        with open(f"/proc/{server.process.pid}/task/{server.process.pid}/children") as f:
+            os.kill(int(f.read()), signal.SIGKILL)
+        wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="re-encoding when the child is gone")
         assert_stored(r, stored)
 
 
