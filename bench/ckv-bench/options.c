@@ -167,13 +167,21 @@ static void finish_cache(Options *o) {
         fail(2, "--sets, --increments, --deletes and --adds are more than all requests");
 }
 
+static void finish_hashes(const Options *o) {
+    char key[KEY_SIZE];
+    long shortest = (long)record_key(key, o, 0);
+    if (o->ttl) fail(2, "--ttl: a field of a hash cannot expire");
+    if (o->bucket >= shortest)
+        fail(2, "--bucket must be less than the %ld characters of the first key", shortest);
+}
+
 static void finish(Options *o) {
     if (!o->server) fail(2, "--server is missing; --help lists the options");
     if (!o->data) fail(2, "--data is missing; --help lists the options");
     if (!o->port) o->port = o->kind == &store_memcached ? 11211 : 6379;
     if (!o->clients) o->clients = o->threads;
     if (o->clients < o->threads) fail(2, "--clients must not be fewer than --threads");
-    if (o->kind == &store_hashes && o->ttl) fail(2, "--ttl: a field of a hash cannot expire");
+    if (o->kind == &store_hashes) finish_hashes(o);
     if (o->kind != &store_hashes && o->bucket) fail(2, "--bucket is for --server hashes");
     if (o->mode >= MODE_FILL) finish_cache(o);
     if (o->mode == MODE_LOAD && o->cache.zipf > 0) fail(2, "--zipf is for --mode read and mixed");

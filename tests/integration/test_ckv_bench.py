@@ -65,6 +65,7 @@ def test_a_wrong_value_is_an_error(bench, shared, r, lines):
     (["--server", "ckv", "--threads", "2x"], "--threads must be a number"),
     (["--server", "ckv", "--data", "x", "--zipf", "0.5"], "--zipf is for"),
     (["--server", "hashes", "--data", "x", "--ttl", "5"], "cannot expire"),
+    (["--server", "hashes", "--data", "x", "--first", "0", "--bucket", "5"], "--bucket must be less than the 5 characters"),
     (["--server", "ckv", "--data", "x", "--threads", "4", "--clients", "2"], "fewer than"),
     (["--nonsense"], "unrecognized option"),
     (["word"], "unknown argument 'word'"),
