@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +31,14 @@ static void set_number(Options *o, const Option *option, const char *text) {
     *(long *)((char *)o + option->at) = n;
 }
 
+static bool is_within(const Option *option, double n) {
+    return n >= (double)option->least && n <= (double)option->most;
+}
+
 static void set_real(Options *o, const Option *option, const char *text) {
     char *end;
     double n = strtod(text, &end);
-    if (end == text || *end || !(n >= (double)option->least && n <= (double)option->most))
+    if (end == text || *end || !is_within(option, n))
         fail(2, "--%s must be from %ld to %ld, not '%s'", option->name, option->least, option->most,
              text);
     memcpy((char *)o + option->at, &n, sizeof n);
@@ -158,8 +163,21 @@ static void help(void) {
     }
 }
 
+/* What an option said has been looked at: what is wrong here is the table's. */
+static void check_row(const Options *o) {
+    for (const Option *option = known; option < known + KNOWN; option++) {
+        double n;
+        if (option->set != set_real) continue;
+        memcpy(&n, (const char *)o + option->at, sizeof n);
+        if (!is_within(option, n))
+            fail(1, "%s: of cluster %ld --%s would be %g, which must be from %ld to %ld", o->caches,
+                 o->row, option->name, n, option->least, option->most);
+    }
+}
+
 static void finish_cache(Options *o) {
     const Cache *c = &o->cache;
+    if (o->row) check_row(o);
     if (o->turn >= o->turns) fail(2, "--turn must be below --turns");
     if (o->kind != &store_strings || o->encoding != ENCODE_NONE)
         fail(2, "--mode %s is for --server strings", mode_names[o->mode]);
@@ -220,6 +238,7 @@ void options_parse(Options *o, int argc, char **argv) {
     if (o->mode >= MODE_FILL) {
         /* What is said of the cache counts before what its row says. */
         Cache cache = cache_usual;
+        if (o->row && !o->caches) fail(2, "--cache needs --caches");
         if (o->row) cache_read_row(&cache, o->caches, o->row);
         *o = defaults;
         o->cache = cache;

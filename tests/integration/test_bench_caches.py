@@ -165,6 +165,27 @@ def test_bad_options(cache, args, said):
     assert said in cache("replay", *args, status=2)
 
 
+@pytest.mark.parametrize("column, value, said", [
+    ("key_bytes", 600, "--key-bytes would be 600, which must be from 10 to 400"), ("key_bytes", 1, "--key-bytes would be 1,"),
+    ("requests_per_object", 0, "--requests-per-object would be 0,"), ("miss_ratio", 2, "--misses would be 2,"),
+    ("one_hit_percent", 500, "--one-hit would be 5,"),
+])
+def test_a_row_that_no_cache_can_have(cache, tmp_path, column, value, said):
+    """It is held to the limits of the options, unless one says otherwise."""
+    names, row = TABLE.splitlines()[0].split(","), TABLE.splitlines()[1].split(",", maxsplit=12)
+    row[names.index(column)] = str(value)
+    path = tmp_path / "bad.csv"
+    path.write_text(",".join(names) + "\n" + ",".join(row) + "\n")
+    assert said in cache("fill", "--cache", 1, "--caches", path, "--records", 100, status=1)
+    well = ["--key-bytes", 20, "--requests-per-object", 5, "--misses", 0, "--one-hit", 0.1]
+    assert cache("fill", "--cache", 1, "--caches", path, "--records", 100, *well)["objects"] == 100
+
+
+def test_a_row_of_no_table(tmp_path):
+    done = subprocess.run([PROGRAM, "--server", "strings", "--data", tmp_path, "--mode", "fill", "--cache", "1"], text=True, capture_output=True)
+    assert done.returncode == 2 and "--cache needs --caches" in done.stderr
+
+
 @pytest.mark.parametrize("text, said", [("cluster,key_bytes\n1,x\n", "key_bytes is 'x'"), ("cluster,ttls\n1,2,3\n", "3 columns"),
                                         ("a,b\n1,2\n", "no column 'cluster'"), ("", "cannot read")])
 def test_a_bad_table(cache, tmp_path, text, said):
