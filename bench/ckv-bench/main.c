@@ -144,7 +144,6 @@ static void report(const Options *o, const Records *records, const Histogram *h,
         printf("%s\"%s\": %.2f", i ? ", " : "", points[i].name,
                (double)histogram_percentile(h, points[i].percent) / 1e3);
     puts("}}");
-    if (fflush(stdout) != 0) fail(1, "cannot write the report");
 }
 
 static void run(const Options *o, const Records *records) {
@@ -192,6 +191,7 @@ int main(int argc, char **argv) {
     default:
         run(&options, &records);
     }
+    check_printed();
     records_free(&records);
     return 0;
 }

@@ -217,6 +217,7 @@ static void read_arguments(Options *o, int argc, char **argv) {
     while ((found = getopt_long(argc, argv, "h", names, &at)) != -1) {
         if (found == 'h') {
             help();
+            check_printed();
             exit(0);
         }
         if (found != 's') exit(2); /* getopt has said what is wrong */

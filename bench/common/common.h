@@ -13,6 +13,8 @@
 
 /* Ends the program, also while other threads run. */
 void fail(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+/* Ends the program if what it has printed could not be written, all of it. */
+void check_printed(void);
 void *allocate(size_t size); /* zeroed; ends the program when there is no memory */
 void *reallocate(void *block, size_t size);
 

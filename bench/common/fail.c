@@ -17,6 +17,10 @@ void fail(int status, const char *format, ...) {
     _exit(status); /* other threads still use what exit() would tear down */
 }
 
+void check_printed(void) {
+    if (fflush(stdout) != 0 || ferror(stdout)) fail(1, "cannot write the report");
+}
+
 void *reallocate(void *block, size_t size) {
     void *p = realloc(block, size);
     if (!p) fail(1, "out of memory");

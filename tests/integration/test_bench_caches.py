@@ -151,6 +151,19 @@ def test_turns_do_not_overlap_and_their_time_is_counted(cache, server):
     assert one["seconds"] >= 0.99 and 0 < one["cpu_us"] < 1000
 
 
+def test_a_report_that_is_lost_is_an_error(server, tmp_path):
+    data = tmp_path / "lines.txt"
+    data.write_text("a line\n")
+    for args in (*(["--mode", mode, "--records", 10, "--operations", 10] for mode in ("fill", "age", "replay", "read")), ["--help"]):
+        with open("/dev/full", "w") as full, server.client() as r:
+            r.flushall()
+            for i in range(10):
+                r.set(f"KEY:{100_000_000 + i}", "a line")
+            done = subprocess.run([PROGRAM, "--server", "strings", "--data", data, "--port", str(server.port), *map(str, args)],
+                                  text=True, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert done.returncode == 1 and "cannot write the report" in done.stderr, args
+
+
 @pytest.mark.parametrize("args, said", [
     (["--ttls", "1 day"], "TTLs are times and their shares"),
     (["--ttls", "1d:x"], "TTLs are times and their shares"),

@@ -391,6 +391,15 @@ def test_help_lists_every_option(ask):
     assert all(right in said for right in READER)
 
 
+@pytest.mark.parametrize("args", [["--help"], [], ["--json"], ["--prefixes"]])
+def test_a_report_that_is_lost(program, plain, args):
+    with plain.client() as r:
+        fill(r, "SET", [(f"{chr(97 + i % 26)}{chr(97 + i // 26)}:1", "x") for i in range(50)])
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, "-p", str(plain.port), *args], text=True, stdout=full, stderr=subprocess.PIPE, timeout=100)
+    assert done.returncode == 1 and "cannot write the report" in done.stderr
+
+
 # ---- the page ---------------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ static void tell(const report *r) {
     } else {
         report_table(r);
     }
-    if (fflush(stdout) != 0) fail(1, "cannot write the report");
+    check_printed();
 }
 
 int main(int argc, char **argv) {

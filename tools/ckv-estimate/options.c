@@ -151,6 +151,7 @@ void options_parse(options *o, int argc, char **argv) {
         if (found == '?') exit(2); /* getopt has said what is wrong */
         if (found == HELP) {
             help();
+            check_printed();
             exit(0);
         }
         int i = found >= LONG_NAME ? found - LONG_NAME : 0;
