@@ -183,6 +183,23 @@ def test_prefixes_are_those_that_gain(ask, plain, own_server, pairs):
     assert ask("--prefixes", "--rate", 0) == 'ckv.prefixes "*"\n'
 
 
+def test_keys_that_are_never_served_stay(ask, plain, own_server):
+    """ckv's own names, which no setting can name; a prefix that does not fit into the setting is not told either."""
+    with plain.client() as r:
+        fill(r, "SET", [(f"ckv:{i}", text) for i, text in enumerate(texts(2000))])
+        fill(r, "SET", [(f"{chr(97 + i % 26)}{'x' * 400}:{i}", "a text " * 50) for i in range(2600)])
+        fill(r, "SET", [(f"post:{i}", text * 20) for i, text in enumerate(texts(2000))])
+    own = family(json.loads(ask("--json")), "ckv")
+    assert own["keys_staying"] == own["keys"] == 2000 and own["bytes_with_ckv"] == own["bytes_now"]
+    line = ask("--prefixes")
+    assert "ckv:" not in line
+    own_server({"ckv.prefixes": line.split(" ", 1)[1].strip()})
+    with plain.client() as r:
+        r.execute_command("FLUSHALL")
+        fill(r, "SET", [(f"ckv:{i}", text) for i, text in enumerate(texts(2000))])
+    assert ask("--prefixes") == 'ckv.prefixes ""\n'
+
+
 # ---- it reads only ----------------------------------------------------------------------------------------
 
 

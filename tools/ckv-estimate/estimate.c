@@ -1,7 +1,6 @@
 /* estimate.c: see estimate.h. */
 #include "estimate.h"
 
-#include "codec/codec.h"
 #include "common/common.h"
 #include "interval.h"
 
@@ -68,11 +67,6 @@ static double raw_bytes(const sampled *k) {
     return (double)k->key_len + (double)k->value_len + 1;
 }
 
-/* PFADD and PFCOUNT work on a string, which would leave ckv with each of them. */
-static bool is_hyperloglog(const sampled *k) {
-    return k->fetched >= 4 && !memcmp(k->value, "HYLL", 4);
-}
-
 /* Without dictionaries. What was not stored is as those of its family that were. */
 static double bytes_in_ckv(const estimating *e, size_t i) {
     const sampled *k = &e->s->all[i];
@@ -105,7 +99,7 @@ static void add_key(estimating *e, size_t i) {
     const sampled *k = &e->s->all[i];
     row *r = &e->families[k->family];
     double now = bytes_now(e, k), then = now;
-    bool may = k->value && k->value_len <= CODEC_ZSTD_MAX && !is_hyperloglog(k);
+    bool may = selection_may(k);
     if (may) then = bytes_in_ckv(e, i);
     bool stays = !may || then >= now;
     if (stays) then = now;

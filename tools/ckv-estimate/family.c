@@ -183,8 +183,11 @@ bool family_is_of_strings(const family *f) {
     return strcmp(f->type, "string") == 0;
 }
 
+/* The setting has room for 8192 bytes: for as many of this length as a report has rows. */
+#define PREFIX_MAX 200
+
 /* The setting has blanks between prefixes; a file of settings has lines and quotes. */
 bool family_has_prefix(const family *f) {
     const char *p = f->prefix;
-    return *p && strcmp(p, "*") != 0 && !p[strcspn(p, " \"'\\")];
+    return *p && strlen(p) <= PREFIX_MAX && strcmp(p, "*") != 0 && !p[strcspn(p, " \"'\\")];
 }

@@ -11,8 +11,25 @@
 /* Of a sample that is not the whole store so much is learned from at most. */
 #define LEARNED_MAX 0.75
 
+/* Keys under this prefix are never served, whatever ckv.prefixes is. */
+#define OWN_PREFIX "ckv:"
+
+static bool begins(const char *text, size_t len, const char *with) {
+    return len >= strlen(with) && !memcmp(text, with, strlen(with));
+}
+
+/* PFADD and PFCOUNT work on a string, which would leave ckv with each of them. */
+static bool is_hyperloglog(const sampled *k) {
+    return k->value_len >= 16 && begins(k->value, k->fetched, "HYLL");
+}
+
+bool selection_may(const sampled *k) {
+    return k->value && k->value_len <= CODEC_ZSTD_MAX && !is_hyperloglog(k) &&
+           !begins(k->key, k->key_len, OWN_PREFIX);
+}
+
 bool selection_fits(const sampled *k) {
-    return k->value && k->value_len <= CODEC_PHRASE_MAX && k->fetched == k->value_len;
+    return selection_may(k) && k->value_len <= CODEC_PHRASE_MAX && k->fetched == k->value_len;
 }
 
 /* Bytes of a value that a training looks at. */

@@ -43,6 +43,9 @@ typedef struct selection {
 void selection_make(selection *chosen, const sample *s);
 void selection_free(selection *chosen);
 
+/* A string that would move into ckv, if its prefix is named. */
+bool selection_may(const sampled *k);
+
 /* A string that ckv would store and encode with what it has learned. */
 bool selection_fits(const sampled *k);
 

@@ -227,8 +227,7 @@ static void measure(imitation *im, const selection *chosen) {
     measure_records(im, page_byte);
     for (size_t i = 0; i < im->s->count; i++) {
         const sampled *k = &im->s->all[i];
-        bool is_long = k->value && !selection_fits(k) && k->value_len <= CODEC_ZSTD_MAX;
-        if (is_long) measure_long(im, i, page_byte);
+        if (selection_may(k) && !selection_fits(k)) measure_long(im, i, page_byte);
     }
     find_doubt(im, chosen);
 }
