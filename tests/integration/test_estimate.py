@@ -148,6 +148,27 @@ def test_families_by_other_rules(ask, plain):
     assert [f["family"] for f in json.loads(ask("--json", "--by", "all"))["families"]] == [""]
 
 
+@pytest.mark.parametrize("name, shown", [
+    (b"\xc2\x9b31mred", "\\xc2\\x9b31mred"), ("a\u202eb", "a\\xe2\\x80\\xaeb"), ("a\u2066b\u2069", "a\\xe2\\x81\\xa6b\\xe2\\x81\\xa9"),
+    ("a\u2028b", "a\\xe2\\x80\\xa8b"), (b"a\x1b[b\xff", "a\\x1b[b\\xff"), ("\u00a0a\u2027\u202f\u2065\u206a\u00e9\u4e2d", None),
+])
+def test_names_that_a_terminal_would_obey(ask, plain, tmp_path, name, shown):
+    with plain.client() as r:
+        r.execute_command("SET", (name if isinstance(name, bytes) else name.encode()) + b":1", "x")
+    name, page = shown or name, tmp_path / "page.html"
+    assert name in ask("--by", ":", "--html", page) and name in page.read_text()
+    assert family(json.loads(ask("--json", "--by", ":")), name)["keys"] == 1
+
+
+def test_a_long_name_is_cut_between_characters(ask, plain):
+    with plain.client() as r:
+        for name in ("\u00e9" * 40, "\u4e2d" * 5, "short"):
+            r.execute_command("HSET", name, "f", "v")
+    lines = [line for line in ask("--by", ":").splitlines() if " hash " in line]
+    assert {line.split()[0] for line in lines} == {"\u00e9" * 28, "\u4e2d" * 5, "short"}
+    assert len({line.index(" hash ") for line in lines}) == 1
+
+
 def test_many_families_are_told_together(ask, plain):
     with plain.client() as r:
         fill(r, "SET", [("".join(chr(97 + (i // 26**n) % 26) for n in range(3)) + ":1", "x") for i in range(500)])

@@ -107,19 +107,27 @@ static size_t utf8_len(const unsigned char *text, size_t len) {
     return surrogate || overlong || beyond ? 0 : n;
 }
 
+/* What a terminal or a page would obey and not show: also controls of C1 (U+0080 to U+009F), ends
+ * of lines and directions of writing (U+2028 to U+202E, U+2066 to U+2069). */
+static bool is_control(const unsigned char *c, size_t len) {
+    if (len == 2) return c[0] == 0xc2 && c[1] < 0xa0;
+    if (len == 3)
+        return c[0] == 0xe2 && ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
+                                (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+    return len == 1 && (*c < ' ' || *c == 0x7f || *c == '\\');
+}
+
 /* A copy of text that can be printed. */
 static char *printable(const char *text, size_t len) {
     char *copy = allocate(4 * len + 1), *to = copy;
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_len((const unsigned char *)text + i, len - i);
-        bool control = (unsigned char)text[i] < ' ' || text[i] == 0x7f || text[i] == '\\';
-        if (n == 0 || control) {
-            to += sprintf(to, "\\x%02x", (unsigned char)text[i++]);
-            continue;
-        }
-        memcpy(to, text + i, n);
-        to += n;
+        const unsigned char *at = (const unsigned char *)text + i;
+        size_t n = utf8_len(at, len - i);
+        bool shown = n > 0 && !is_control(at, n);
+        if (n == 0) n = 1;
         i += n;
+        if (shown) to = mempcpy(to, at, n);
+        for (; !shown && n > 0; n--) to += sprintf(to, "\\x%02x", *at++);
     }
     return copy;
 }

@@ -3,12 +3,32 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NAME_MAX_LEN 28 /* characters of a family's name */
 
 static const char *name_of(const row *r) {
     return *r->name ? r->name : "(no name)";
+}
+
+/* Names are UTF-8 (family.h). Whether a byte is a character's first. */
+static bool begins_character(char c) {
+    return (c & 0xc0) != 0x80;
+}
+
+static int characters(const char *text) {
+    int count = 0;
+    for (; *text; text++) count += begins_character(*text);
+    return count;
+}
+
+/* The first characters of a text, and blanks where it has fewer. */
+static void name(int width, const char *text) {
+    int left = width;
+    for (; *text && (left > 0 || !begins_character(*text)); text++) {
+        left -= begins_character(*text);
+        putchar(*text);
+    }
+    printf("%*s", left, "");
 }
 
 /* "-" where there is nothing to tell. */
@@ -25,7 +45,8 @@ static void bytes(double value, bool there) {
 
 static void print_row(const row *r, int names, int types) {
     bool gains = r->strings && r->stored > 0;
-    printf("%-*.*s  %-*s", names, names, name_of(r), types, r->type);
+    name(names, name_of(r));
+    printf("  %-*s", types, r->type);
     number(11, "%.0f", r->keys, true);
     number(6, "%.1f", row_mean(r->key_bytes, r->keys), true);
     number(8, "%.1f", row_mean(r->value_bytes, r->keys), r->strings);
@@ -42,7 +63,7 @@ static void print_row(const row *r, int names, int types) {
 static int widest(const estimate *e, const char *(*text)(const row *), int least) {
     int widest = least;
     for (size_t i = 0; i < e->count; i++) {
-        int width = (int)strlen(text(&e->rows[i]));
+        int width = characters(text(&e->rows[i]));
         if (width > widest) widest = width;
     }
     return widest < NAME_MAX_LEN ? widest : NAME_MAX_LEN;
