@@ -286,6 +286,18 @@ def test_the_rate_is_kept(ask, plain):
     assert json.loads(ask("--json", "--rate", 1000))["sample"]["seconds"] > 1.4
 
 
+def test_neighbours_are_asked_for_at_that_rate(ask, plain):
+    """64 keys of the family are asked for a hundred each; of long ones, which share nothing, none is."""
+    with plain.client() as r:
+        fill(r, "SET", [(f"k:{1000 + i}", "x") for i in range(3000)])
+        assert json.loads(ask("--json", "--keys", 100, "--rate", 8000))["sample"]["seconds"] > 0.75
+        r.execute_command("FLUSHALL")
+        fill(r, "SET", [(f"{'k' * 1021}{1000 + i}", "x") for i in range(600)])
+        r.execute_command("CONFIG", "RESETSTAT")
+        ask("--keys", 100)
+        assert "cmdstat_exists" not in r.info("commandstats")
+
+
 # ---- servers of other kinds -------------------------------------------------------------------------------
 
 

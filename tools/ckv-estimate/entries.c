@@ -6,6 +6,7 @@
 #include "base/stem.h"
 #include "common/common.h"
 #include "map/defaults.h"
+#include "neighbours.h"
 #include "stems.h"
 
 #include <stdlib.h>
@@ -77,9 +78,7 @@ static void regroup(grouping *g, entry *e) {
 
 /* Whether the key belongs to a family whose neighbours were counted, and may have some. */
 static bool is_grouped(const grouping *families, const sampled *k) {
-    uint8_t suffix;
-    stem_split((const uint8_t *)k->key, k->key_len, &suffix);
-    return suffix != STEM_NO_SUFFIX && families[k->family].chances[0] > 0;
+    return neighbours_share(k) && families[k->family].chances[0] > 0;
 }
 
 static void regroup_all(entries *all, const sample *s) {

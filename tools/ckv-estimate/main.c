@@ -3,7 +3,7 @@
  *   options.c      the command line; uri.c
  *   connection.c   pipelines over TCP, TLS (tls.c) or a Unix socket
  *   server.c       what the server tells about itself
- *   sample.c       keys and values, by families (family.c)
+ *   sample.c       keys and values, by families (family.c), no faster than may be (rate.c)
  *   neighbours.c   how many keys share a stem
  *   store.c        a server with ckv, imitated: selection.c, entries.c, learn.c, counted.c
  *   estimate.c     from the sample to the whole, interval.c, prefixes.c
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     connection *c = connection_open(&o.to);
     server_look(&from, c, o.database);
     sample_take(&s, c, &from, &o);
-    if (!s.whole) neighbours_ask(&s, c, &from);
+    if (!s.whole) neighbours_ask(&s, c, &from, &o);
     connection_close(c);
     store_imitate(&figures, &s, &from);
     estimate_make(&e, &s, &from, &figures);

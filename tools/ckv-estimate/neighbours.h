@@ -9,7 +9,10 @@
 
 #include "sample.h"
 
+/* Whether a key's record can share a stem: one with a long key is on its own. */
+bool neighbours_share(const sampled *k);
+
 /* Sets sampled.group of some strings of each family that has neighbours. */
-void neighbours_ask(sample *s, connection *c, const server *from);
+void neighbours_ask(sample *s, connection *c, const server *from, const options *o);
 
 #endif

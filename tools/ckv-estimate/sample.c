@@ -2,12 +2,12 @@
 #include "sample.h"
 
 #include "common/common.h"
+#include "rate.h"
 #include "progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BATCH          200        /* keys */
 #define PIPELINE_BYTES (4u << 20) /* of values that are asked for at a time */
@@ -24,7 +24,7 @@ typedef struct drawing {
     size_t *seen;      /* 1 + index in s->all, by the key's hash */
     size_t seen_size;
     uint64_t fetched; /* bytes of values */
-    double began;
+    rate rate;
     sampled batch[BATCH];
     size_t in_batch;
 } drawing;
@@ -162,15 +162,6 @@ static void fetch_values(drawing *d) {
     }
 }
 
-/* So that no more keys a second are asked about than may be. */
-static void keep_rate(const drawing *d) {
-    if (d->o->rate == 0) return;
-    double wait = d->began + (double)d->s->count / (double)d->o->rate - now_seconds();
-    if (wait <= 0) return;
-    struct timespec sleep = {(time_t)wait, (long)((wait - (double)(time_t)wait) * 1e9)};
-    nanosleep(&sleep, NULL);
-}
-
 static double share_done(const drawing *d) {
     double keys = (double)d->s->count / (double)d->o->keys;
     double bytes = (double)d->fetched / SAMPLE_BYTES;
@@ -181,6 +172,7 @@ static double share_done(const drawing *d) {
 }
 
 static void ask_batch(drawing *d) {
+    size_t before = d->s->count;
     for (size_t i = 0; i < d->in_batch; i++) {
         send_about(d->c, "TYPE", NULL, &d->batch[i]);
         send_about(d->c, "PTTL", NULL, &d->batch[i]);
@@ -192,7 +184,7 @@ static void ask_batch(drawing *d) {
         if (d->batch[i].key) keep(d, &d->batch[i]);
     d->in_batch = 0;
     progress_show("reading a sample of keys", share_done(d));
-    keep_rate(d);
+    rate_keep(&d->rate, (double)(d->s->count - before));
 }
 
 static void add_to_batch(drawing *d, const redisReply *key) {
@@ -281,7 +273,8 @@ static void take_database(drawing *d, const database *from) {
 void sample_take(sample *s, connection *c, const server *from, const options *o) {
     *s = (sample){.whole = true};
     drawing *d = allocate(sizeof *d);
-    *d = (drawing){.s = s, .c = c, .o = o, .from = from, .began = now_seconds()};
+    *d = (drawing){.s = s, .c = c, .o = o, .from = from};
+    rate_begin(&d->rate, (double)o->rate);
     d->seen_size = 2 * ((size_t)o->keys + 2 * BATCH);
     d->seen = allocate(d->seen_size * sizeof *d->seen);
     for (d->database = 0; d->database < from->count; d->database++)
