@@ -119,7 +119,8 @@ static void help(void) {
     }
     puts("\nAn ACL user needs +@read +@connection +info +memory|stats and %R~* (before Redis 7: "
          "~*).\n"
-         "In a cluster it is about the one node that it is connected to.");
+         "In a cluster it is about the one node that it is connected to.\n"
+         "With TLS, as with redis-cli, a certificate's chain is verified and no host name.");
 }
 
 /* The password of a user, wherever it came from. */
