@@ -329,6 +329,41 @@ def test_a_node_of_a_cluster(ask, program, own_server):
         assert report["server"]["cluster_primaries"] == 1 and report["total"]["keys"] == pytest.approx(3000)
 
 
+def test_a_replica_without_its_primary(ask, plain, own_server):
+    """What it has it tells; if it has nothing, because it never had anything, it does not say that there are no keys."""
+    primary = own_server({}, module=False)
+    replica = own_server({}, module=False)
+    with primary.client() as p, replica.client() as r:
+        fill(p, "SET", [(f"k:{i}", "x") for i in range(300)])
+        r.execute_command("REPLICAOF", "127.0.0.1", primary.port)
+        while r.dbsize() < 300 or r.info("replication")["master_link_status"] != "up":
+            pass
+        assert "lost its primary" not in ask(port=replica.port)
+        primary.kill()
+        while r.info("replication")["master_link_status"] != "down":
+            pass
+        assert "300 of 300 keys" in ask(port=replica.port) and "lost its primary" in ask(port=replica.port)
+        assert json.loads(ask("--json", port=replica.port))["server"]["stale"]
+        r.execute_command("REPLICAOF", "NO", "ONE")
+        r.execute_command("FLUSHALL")
+        r.execute_command("REPLICAOF", "127.0.0.1", primary.port)
+        assert "has no keys and no connection to its primary" in ask(port=replica.port, status=1)
+
+
+def test_a_server_with_ckv(ask, own_server):
+    """Loaded, it is as any other; records of CSET are left out; where strings are records already no figure would be true."""
+    server = own_server({})
+    with server.client() as r:
+        fill(r, "SET", [(f"k:{1000 + i}", text) for i, text in enumerate(texts(2000))])
+        assert "in ckv already" not in ask(port=server.port)
+        fill(r, "CSET", [(f"c:{1000 + i}", text) for i, text in enumerate(texts(1000))])
+        assert "1000 records are in ckv already" in ask(port=server.port)
+        assert family(json.loads(ask("--json", port=server.port)), "k")["keys"] == 2000
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "new:")
+        assert "ckv is at work in this server: what its 1000 records take, INFO ckv tells" in ask(port=server.port, status=1)
+        r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
+
+
 def test_a_unix_socket(ask, own_server, tmp_path):
     path = tmp_path / "socket"
     server = own_server({"unixsocket": path}, module=False)

@@ -102,7 +102,7 @@ static void print_head(FILE *f, const report *r) {
     fputs(" keys, ", f);
     count(f, (double)r->s->count);
     fprintf(f, " of them read on %s. ", day);
-    escaped(f, report_cluster(r, text));
+    escaped(f, report_notes(r, text));
     fputs("</p>\n", f);
 }
 

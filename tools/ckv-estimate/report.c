@@ -1,6 +1,8 @@
 /* report.c: what the reports have in common. See report.h. */
 #include "report.h"
 
+#include "common/common.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -13,15 +15,25 @@ const char *report_server(const report *r, char text[REPORT_TEXT]) {
     return text;
 }
 
-const char *report_cluster(const report *r, char text[REPORT_TEXT]) {
-    *text = 0;
+static void note_cluster(const report *r, FILE *to) {
     if (r->from->cluster && r->from->primaries > 0)
-        snprintf(text, REPORT_TEXT,
-                 "This is about one node: the cluster has %ld primaries. Ask each of them.",
-                 r->from->primaries);
+        fprintf(to, "This is about one node: the cluster has %ld primaries. Ask each of them.\n",
+                r->from->primaries);
     else if (r->from->cluster)
-        snprintf(text, REPORT_TEXT,
-                 "This is about one node of a cluster. Ask each of its primaries.");
+        fputs("This is about one node of a cluster. Ask each of its primaries.\n", to);
+}
+
+const char *report_notes(const report *r, char text[REPORT_TEXT]) {
+    FILE *to = fmemopen(text, REPORT_TEXT, "w");
+    if (!to) fail(1, "out of memory");
+    *text = 0;
+    note_cluster(r, to);
+    if (r->from->stale)
+        fputs("The replica has lost its primary: its keys are those of before.\n", to);
+    if (r->from->records > 0)
+        fprintf(to, "%.0f records are in ckv already; this is about the other keys.\n",
+                (double)r->from->records);
+    fclose(to);
     return text;
 }
 

@@ -18,10 +18,10 @@ void report_json(const report *r);
 void report_html(const report *r, const char *path);
 
 /* Where the server is, as a text. */
-#define REPORT_TEXT 400
+#define REPORT_TEXT 1000
 const char *report_server(const report *r, char text[REPORT_TEXT]);
-/* What of a cluster this is about; "" where there is none. */
-const char *report_cluster(const report *r, char text[REPORT_TEXT]);
+/* What is to be known of the server besides, a line each; "" if there is nothing. */
+const char *report_notes(const report *r, char text[REPORT_TEXT]);
 /* "41.2 MB" */
 const char *report_bytes(double bytes, char text[REPORT_TEXT]);
 

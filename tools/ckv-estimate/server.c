@@ -95,6 +95,30 @@ static long primaries(connection *c) {
     return count;
 }
 
+/* With prefixes records are keys to those who ask, and count as if they were none of ckv's. */
+static void look_for_ckv(server *s, connection *c, const char *info) {
+    if (!strstr(info, "module:name=ckv,")) return;
+    connection_send_text(c, "INFO ckv");
+    redisReply *reply = connection_answer(c, "INFO");
+    const char *records = field(reply->str, "ckv_records");
+    s->records = records ? strtoull(records, NULL, 10) : 0;
+    bool served =
+        !is(reply->str, "ckv_prefixes", "\r") || !is(reply->str, "ckv_prefixes_leaving", "\r");
+    if (s->records > 0 && served)
+        fail(1,
+             "ckv is at work in this server: what its %" PRIu64
+             " records take, INFO ckv tells (ckv_bytes_per_record, ckv_compression_ratio)",
+             s->records);
+    freeReplyObject(reply);
+}
+
+/* A replica that has never had its primary's data has nothing to tell. */
+static void look_at_replica(server *s, const char *info, bool others) {
+    s->stale = is(info, "role", "slave") && is(info, "master_link_status", "down");
+    if (s->stale && s->keys == 0 && !others)
+        fail(1, "the replica has no keys and no connection to its primary: try again later");
+}
+
 /* A command that is of use where it is known and allowed. */
 static void try(connection *c, const char *command) {
     connection_send_text(c, command);
@@ -109,6 +133,8 @@ void server_look(server *s, connection *c, long only) {
     if (is(info->str, "loading", "1")) fail(1, "the server is loading its data: try again later");
     read_version(s, info->str);
     bool others = read_databases(s, info->str, only);
+    look_at_replica(s, info->str, others);
+    look_for_ckv(s, c, info->str);
     s->cluster = is(info->str, "cluster_enabled", "1");
     if (s->cluster) s->primaries = primaries(c);
     if (s->cluster && is(info->str, "role", "slave")) try(c, "READONLY");

@@ -14,6 +14,8 @@ typedef struct database {
 typedef struct server {
     char version[64]; /* "Redis 7.0.15" */
     bool cluster;
+    bool stale;          /* a replica that has lost its primary */
+    uint64_t records;    /* that are in ckv already, and no keys; 0: there is no ckv */
     long primaries;      /* of the cluster, 0: it is not told */
     database *databases; /* that are looked at, and have keys */
     size_t count;

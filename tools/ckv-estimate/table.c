@@ -100,7 +100,7 @@ void report_table(const report *r) {
     char text[REPORT_TEXT];
     printf("%s: %zu of %.0f keys read, %.1f s\n", report_server(r, text), r->s->count,
            (double)r->from->keys, r->seconds);
-    if (*report_cluster(r, text)) puts(text);
+    fputs(report_notes(r, text), stdout);
     if (r->s->count == 0) {
         puts("There are no keys.");
         return;
