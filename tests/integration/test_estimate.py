@@ -186,6 +186,22 @@ def test_databases(ask, plain):
     assert json.loads(ask("--json", "-u", f"redis://127.0.0.1:{plain.port}/3", port=None))["total"]["keys"] == 50
 
 
+def test_a_small_database_with_large_values(ask, plain):
+    """Its part of the keys, or of the bytes, has been read from the one before: it is looked at all the same."""
+    value = os.urandom(60_000).hex()
+    with plain.client() as r, plain.client(db=1) as one, plain.client(db=2) as two:
+        fill(r, "SET", [(f"a:{i}", "v" * 20) for i in range(3000)])
+        fill(one, "SET", [(f"b:{i}", value[: 1000 * i]) for i in range(60)])
+        report = json.loads(ask("--json", "--keys", 1000))
+        assert report["total"]["keys"] == 3060
+        assert family(report, "b")["keys"] == 60 and family(report, "b")["mean_value"] == pytest.approx(29_500)
+        fill(r, "SET", [(f"a:{i}", value) for i in range(600)])
+        fill(two, "SET", [(f"c:{i}", value) for i in range(250)])
+        report = json.loads(ask("--json", "--by", "all"))
+        assert report["total"]["keys"] == 3310
+        assert family(report, "")["mean_value"] == pytest.approx((60 * 29_500 + 850 * 120_000 + 2400 * 20) / 3310, rel=0.25)
+
+
 def test_prefixes_are_those_that_gain(ask, plain, own_server, pairs):
     with plain.client() as r:
         fill(r, "SET", pairs)

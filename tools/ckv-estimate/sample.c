@@ -226,11 +226,15 @@ static bool scan_some(drawing *d, char cursor[24]) {
     return strcmp(cursor, "0") != 0;
 }
 
+/* Of each database a batch is read at least: those before it may have taken its part, and of a
+ * small one with large values something has to be known. */
+
 /* True: all keys of the database are in the sample. */
 static bool scan(drawing *d) {
     char cursor[24] = "0";
-    while (!complete(d))
+    do {
         if (!scan_some(d, cursor)) return true;
+    } while (!complete(d));
     return false;
 }
 
@@ -251,16 +255,20 @@ static bool draw_some(drawing *d) {
 
 static void draw(drawing *d) {
     size_t draws = 0, most = DRAWS_MAX * (size_t)d->o->keys;
-    while (!complete(d) && draws < most && draw_some(d)) draws += BATCH;
+    do {
+        if (!draw_some(d)) return;
+        draws += BATCH;
+    } while (!complete(d) && draws < most);
 }
 
-/* Where this database's part of the sample would be more than half of its keys all are taken. */
+/* Where this database's part of the sample would be more than half of its keys all are taken, and
+ * where a batch is. */
 static void take_database(drawing *d, const database *from) {
     connection_select(d->c, from->number);
     d->first = d->s->count;
     double wanted = (double)d->o->keys * (double)from->keys / (double)d->from->keys;
     bool whole = false;
-    if (2 * wanted > (double)from->keys)
+    if (2 * wanted > (double)from->keys || from->keys <= BATCH)
         whole = scan(d);
     else
         draw(d);

@@ -3,8 +3,9 @@
  *
  * Where the sample would be more than half of the keys they are taken from SCAN, which goes over
  * them in the order of their hashes; else by RANDOMKEY, each once. At most FETCH_MAX bytes of a
- * value are fetched, and SAMPLE_BYTES of all values: then the sample ends. A pipeline asks about
- * BATCH keys and for no more than some megabytes, and the next one waits for its answers.
+ * value are fetched, and about SAMPLE_BYTES of all values: shared out among the databases by their
+ * keys, and of each a batch at least. A pipeline asks about BATCH keys and for no more than some
+ * megabytes, and the next one waits for its answers.
  */
 #ifndef ESTIMATE_SAMPLE_H
 #define ESTIMATE_SAMPLE_H
