@@ -123,6 +123,45 @@ def test_the_estimate_is_what_the_records_then_take(ask, plain, own_server, pair
     assert part["total"]["bytes_with_ckv"] == pytest.approx(then, rel=0.15)
 
 
+def piped(r, commands):
+    pipe = r.pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)
+    pipe.execute()
+
+
+def test_what_stays_keeps_its_table(ask, plain, own_server):
+    """Where an eighth of the keys stays, or more, the server does not make the table of keys smaller."""
+    pairs = [(f"n:{i * 3}", i % 1000) for i in range(60_000)]
+    hashes = [("HSET", f"obj:{i}", "a", i, "b", 2) for i in range(18_000)]
+    with plain.client() as r:
+        fill(r, "SET", pairs, ttl=False)
+        piped(r, hashes)
+    total = json.loads(ask("--json", "--rate", 0))["total"]
+    with own_server({}).client() as r:
+        before = used(r)
+        fill(r, "SET", pairs, ttl=False)
+        piped(r, hashes)
+        piped(r, [("CMOVEIN", key) for key, _ in pairs])
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        assert total["bytes_with_ckv"] == pytest.approx(used(r) - before, rel=0.1)
+    # Of few that stay it says no such thing.
+    with plain.client() as r:
+        r.execute_command("DEL", *(f"obj:{i}" for i in range(200, 18_000)))
+    few = json.loads(ask("--json", "--rate", 0))["total"]
+    assert total["bytes_with_ckv"] - total["bytes_staying"] > few["bytes_with_ckv"] - few["bytes_staying"] + 700_000
+
+
+def test_what_is_in_no_figure_is_told(ask, plain):
+    with plain.client() as r:
+        fill(r, "SET", [(f"k:{1000 + i}", "x" * 20) for i in range(21_000)])
+        assert "MEMORY STATS" not in ask("--rate", 0)
+        piped(r, [("ACL", "SETUSER", f"u{i}", "~" + "x" * 100_000) for i in range(80)])
+        assert re.search(r"\d MB more are in use that are not in these figures", ask("--rate", 0))
+        r.execute_command("ACL", "DELUSER", *(f"u{i}" for i in range(80)))
+
+
 def test_what_is_told_of_a_family(ask, plain):
     with plain.client() as r:
         fill(r, "SET", [("a:%03d" % i, "v" * 50) for i in range(300)], ttl=False)

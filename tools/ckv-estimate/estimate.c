@@ -3,49 +3,11 @@
 
 #include "common/common.h"
 #include "interval.h"
+#include "tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- what finds the keys --------------------------------------------------------------------- */
-
-typedef struct overhead {
-    double key, expiry; /* bytes a key, and more for one that expires */
-} overhead;
-
-/* Bytes a key of a table of pointers whose size is a power of two. */
-static double table_slot(uint64_t keys) {
-    double slots = 4;
-    while (slots < (double)keys) slots *= 2;
-    return keys > 0 ? 8 * slots / (double)keys : 0;
-}
-
-#define ENTRY_BYTES    32 /* of a table, as an allocator gives it */
-#define ENTRY_ROUNDING 8  /* of which MEMORY USAGE does not count so many */
-/* More than this a key is something else that the server has, no table. */
-#define OVERHEAD_MAX 128
-/* A server has some 100 KB that are nobody's: of fewer keys the rest says little. */
-#define KEYS_MIN 20000
-/* What MEMORY USAGE says of the whole is known to so many bytes a key, or it can't be told what is
- * left. */
-#define MEMORY_SURE 4
-
-static overhead find_overhead(const sample *s, const server *from) {
-    overhead o = {.key = ENTRY_ROUNDING + table_slot(from->keys),
-                  .expiry = ENTRY_BYTES + table_slot(from->expiring)};
-    spread memory = {0};
-    for (size_t i = 0; i < s->count; i++)
-        spread_add(&memory, s->all[i].weight, (double)s->all[i].memory);
-    if (from->keyspace_bytes == 0 || memory.weight < KEYS_MIN) return o;
-    double rest = (double)from->keyspace_bytes / memory.weight - memory.sum / memory.weight;
-    double sure = spread_error(&memory) / memory.weight;
-    if (rest < 0 || rest > OVERHEAD_MAX || sure > MEMORY_SURE) return o;
-    double of_expiry = o.expiry * (double)from->expiring / (double)from->keys;
-    o.key = rest > of_expiry ? rest - of_expiry : 0;
-    if (of_expiry > rest) o.expiry *= rest / of_expiry;
-    return o;
-}
 
 /* ---- one key --------------------------------------------------------------------------------- */
 
@@ -56,6 +18,7 @@ typedef struct estimating {
     double *raw, *cost; /* by family: of strings that were stored, bytes */
     double all_raw, all_cost;
     row *families;
+    parting *databases;
     spread with_ckv;
 } estimating;
 
@@ -95,6 +58,11 @@ static void add_times(row *r, const stored *figures) {
     r->decode_us += figures->decode_us;
 }
 
+static void part(parting *keys, const sampled *k, bool stays) {
+    *(stays ? &keys->staying : &keys->moving) += k->weight;
+    if (stays && k->ttl_ms >= 0) keys->expiring += k->weight;
+}
+
 static void add_key(estimating *e, size_t i) {
     const sampled *k = &e->s->all[i];
     row *r = &e->families[k->family];
@@ -116,6 +84,7 @@ static void add_key(estimating *e, size_t i) {
     } else {
         r->raw_in_ckv += k->weight * (double)k->value_len;
     }
+    part(&e->databases[k->database], k, stays);
     spread_add(&e->with_ckv, k->weight, then);
     add_times(r, &e->figures->all[i]);
 }
@@ -138,7 +107,15 @@ static void add_row(row *to, const row *more) {
     to->decode_us += more->decode_us;
 }
 
-/* Each family has as large a share of the dictionaries as it has of what is in ckv, raw. */
+static double left_in_tables(const estimating *e, const server *from) {
+    double bytes = 0;
+    for (size_t i = 0; i < from->count; i++)
+        bytes += tables_left(from, &from->databases[i], &e->databases[i]);
+    return bytes;
+}
+
+/* Each family has as large a share of the dictionaries, and of what the keys leave in the tables,
+ * as it has of what is in ckv, raw. */
 static void share_fixed(estimating *e, double bytes) {
     double all = 0;
     for (size_t i = 0; i < e->s->families.count; i++) all += e->families[i].raw_in_ckv;
@@ -195,19 +172,22 @@ void estimate_make(estimate *e, const sample *s, const server *from, const store
     *e = (estimate){.total = {.name = "total", .prefix = "", .type = ""}};
     estimating all = {.s = s,
                       .figures = figures,
-                      .overhead = find_overhead(s, from),
+                      .overhead = tables_overhead(s, from),
+                      .databases = allocate((from->count + 1) * sizeof(parting)),
                       .families = name_families(&s->families),
                       .raw = allocate((count + 1) * sizeof(double)),
                       .cost = allocate((count + 1) * sizeof(double))};
     add_costs(&all);
     for (size_t i = 0; i < s->count; i++) add_key(&all, i);
-    share_fixed(&all, figures->fixed_bytes);
+    share_fixed(&all, figures->fixed_bytes + left_in_tables(&all, from));
     make_rows(e, all.families, count);
     double in_ckv = e->total.with_ckv - e->total.staying_bytes;
     double error = interval_error(&all.with_ckv, figures->doubt_bytes, in_ckv);
     e->low = e->total.with_ckv > error ? e->total.with_ckv - error : 0;
     e->high = e->total.with_ckv + error;
+    e->unknown = all.overhead.unknown;
     free(all.families);
+    free(all.databases);
     free(all.raw);
     free(all.cost);
 }

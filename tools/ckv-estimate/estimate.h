@@ -1,10 +1,9 @@
 /*
  * estimate.h: what the sample says of the whole server, by families of keys, with an interval.
  *
- * Today a key takes what MEMORY USAGE says and its share of what finds it: tables, and the entry of
- * its expiry. What that is the server tells as a whole; where it does not, it is taken for what
- * Redis 7.0 does. Keys that are no strings stay as they are, and so do strings that would gain
- * nothing, and those that ckv does not compress.
+ * Today a key takes what MEMORY USAGE says and its share of what finds it (tables.h). Keys that are
+ * no strings stay as they are, and so do strings that would gain nothing, and those that ckv does
+ * not compress.
  */
 #ifndef ESTIMATE_ESTIMATE_H
 #define ESTIMATE_ESTIMATE_H
@@ -31,6 +30,7 @@ typedef struct estimate {
     size_t count;
     row total;
     double low, high; /* with 95%, what it would take with ckv */
+    double unknown;   /* bytes that are in no row; below 0: too many are */
 } estimate;
 
 static inline double row_saved(const row *r) {

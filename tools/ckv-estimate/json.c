@@ -50,7 +50,7 @@ static void print_family(const row *r) {
 
 void report_json(const report *r) {
     printf("{\"server\": {");
-    text("version", r->from->version);
+    text("version", r->from->name);
     if (r->from->stale) printf(", \"stale\": true");
     if (r->from->cluster) whole("cluster_primaries", (double)r->from->primaries);
     printf("},\n \"sample\": {\"keys\": %zu", r->s->count);

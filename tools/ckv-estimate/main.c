@@ -6,7 +6,7 @@
  *   sample.c       keys and values, by families (family.c), no faster than may be (rate.c)
  *   neighbours.c   how many keys share a stem
  *   store.c        a server with ckv, imitated: selection.c, entries.c, learn.c, counted.c
- *   estimate.c     from the sample to the whole, interval.c, prefixes.c
+ *   estimate.c     from the sample to the whole: tables.c, interval.c, prefixes.c
  *   table.c json.c html.c
  */
 #include "common/common.h"

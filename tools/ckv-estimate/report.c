@@ -9,9 +9,9 @@
 const char *report_server(const report *r, char text[REPORT_TEXT]) {
     const address *to = &r->o->to;
     if (to->socket)
-        snprintf(text, REPORT_TEXT, "%s (%s)", to->socket, r->from->version);
+        snprintf(text, REPORT_TEXT, "%s (%s)", to->socket, r->from->name);
     else
-        snprintf(text, REPORT_TEXT, "%s:%ld (%s)", to->host, to->port, r->from->version);
+        snprintf(text, REPORT_TEXT, "%s:%ld (%s)", to->host, to->port, r->from->name);
     return text;
 }
 
@@ -21,6 +21,16 @@ static void note_cluster(const report *r, FILE *to) {
                 r->from->primaries);
     else if (r->from->cluster)
         fputs("This is about one node of a cluster. Ask each of its primaries.\n", to);
+}
+
+static void note_unknown(double bytes, FILE *to) {
+    char text[REPORT_TEXT];
+    report_bytes(fabs(bytes), text);
+    if (bytes > 0)
+        fprintf(to, "%s more are in use that are not in these figures (MEMORY STATS).\n", text);
+    else
+        fprintf(to, "Today's figures are %s more than the server has in use (MEMORY STATS).\n",
+                text);
 }
 
 const char *report_notes(const report *r, char text[REPORT_TEXT]) {
@@ -33,6 +43,7 @@ const char *report_notes(const report *r, char text[REPORT_TEXT]) {
     if (r->from->records > 0)
         fprintf(to, "%.0f records are in ckv already; this is about the other keys.\n",
                 (double)r->from->records);
+    if (r->e->unknown != 0) note_unknown(r->e->unknown, to);
     fclose(to);
     return text;
 }

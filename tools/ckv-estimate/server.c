@@ -30,7 +30,11 @@ static void read_version(server *s, const char *info) {
     const char *valkey = field(info, "valkey_version");
     const char *version = valkey ? valkey : field(info, "redis_version");
     if (!version) fail(1, "the server does not tell its version: is it Redis?");
-    snprintf(s->version, sizeof s->version, "%s %.*s", valkey ? "Valkey" : "Redis",
+    long major = 0, minor = 0;
+    sscanf(version, "%ld.%ld", &major, &minor);
+    s->valkey = valkey != NULL;
+    s->version = 100 * major + minor;
+    snprintf(s->name, sizeof s->name, "%s %.*s", valkey ? "Valkey" : "Redis",
              (int)strcspn(version, "\r\n"), version);
 }
 

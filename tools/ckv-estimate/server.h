@@ -12,7 +12,9 @@ typedef struct database {
 } database;
 
 typedef struct server {
-    char version[64]; /* "Redis 7.0.15" */
+    char name[64]; /* "Redis 7.0.15" */
+    bool valkey;
+    long version; /* 700 */
     bool cluster;
     bool stale;          /* a replica that has lost its primary */
     uint64_t records;    /* that are in ckv already, and no keys; 0: there is no ckv */
