@@ -67,10 +67,8 @@ static void add_key(estimating *e, size_t i) {
     const sampled *k = &e->s->all[i];
     row *r = &e->families[k->family];
     double now = bytes_now(e, k), then = now;
-    bool may = selection_may(k);
-    if (may) then = bytes_in_ckv(e, i);
-    bool stays = !may || then >= now;
-    if (stays) then = now;
+    bool stays = !selection_may(k);
+    if (!stays) then = bytes_in_ckv(e, i);
     r->sampled++;
     r->keys += k->weight;
     r->key_bytes += k->weight * k->key_len;

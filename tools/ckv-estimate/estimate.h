@@ -2,8 +2,9 @@
  * estimate.h: what the sample says of the whole server, by families of keys, with an interval.
  *
  * Today a key takes what MEMORY USAGE says and its share of what finds it (tables.h). Keys that are
- * no strings stay as they are, and so do strings that would gain nothing, and those that ckv does
- * not compress.
+ * no strings stay as they are, and so do strings that ckv does not compress. All others are taken
+ * to be in ckv, also where they take more: what moves strings in leaves out single ones that would
+ * hardly gain, but what is written under a prefix goes in, and a cache is written all the time.
  */
 #ifndef ESTIMATE_ESTIMATE_H
 #define ESTIMATE_ESTIMATE_H

@@ -5,6 +5,7 @@
 #include "common/common.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -89,8 +90,10 @@ static void print_head(FILE *f, const report *r) {
     bytes(f, total->now);
     fputs(" today, <b class=\"ckv\">", f);
     bytes(f, total->with_ckv);
-    fputs("</b> with ckv</h1>\n<p>It would save ", f);
-    bytes(f, row_saved(total) > 0 ? row_saved(total) : 0);
+    bool less = row_saved(total) >= 0;
+    fprintf(f, "</b> with ckv</h1>\n<p>It would %s ", less ? "save" : "take");
+    bytes(f, fabs(row_saved(total)));
+    fputs(less ? "" : " more", f);
     fputs(". With 95% certainty between ", f);
     bytes(f, r->e->low);
     fputs(" and ", f);
@@ -173,10 +176,9 @@ static void print_staying(FILE *f, const report *r) {
         bytes(f, of->staying_bytes);
         fputs("</td></tr>\n", f);
     }
-    fputs(
-        "</table>\n<p class=\"soft\">No strings, or strings that would gain nothing or are larger "
-        "than ckv compresses.</p>\n",
-        f);
+    fputs("</table>\n<p class=\"soft\">No strings, or strings that ckv does not compress: larger "
+          "ones, HyperLogLogs.</p>\n",
+          f);
 }
 
 static void print_end(FILE *f, const report *r) {

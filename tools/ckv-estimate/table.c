@@ -1,6 +1,7 @@
 /* table.c: the estimate as a table for a terminal. See report.h. */
 #include "report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -84,16 +85,28 @@ static void print_rows(const estimate *e) {
     print_row(&total, names, types);
 }
 
+/* Whoever names all keys pays for these. */
+static void print_losing(const estimate *e) {
+    size_t losing = 0;
+    for (size_t i = 0; i < e->count; i++) losing += row_saved(&e->rows[i]) < 0;
+    if (losing > 0)
+        printf("%zu of the families would take more than they do: --prefixes leaves them out.\n",
+               losing);
+}
+
 static void print_total(const report *r) {
     const row *total = &r->e->total;
-    double saved = row_saved(total) > 0 ? row_saved(total) : 0;
+    double saved = row_saved(total);
+    bool less = saved >= 0;
     char of[REPORT_TEXT], text[REPORT_TEXT], low[REPORT_TEXT], high[REPORT_TEXT];
-    printf("\nckv would save %s of %s: ", report_bytes(saved, text), report_bytes(total->now, of));
+    printf("\nckv would %s %s %s %s: ", less ? "save" : "take", report_bytes(fabs(saved), text),
+           less ? "of" : "more than", report_bytes(total->now, of));
     printf("%s would be left (%s to %s, 95%% sure).\n", report_bytes(total->with_ckv, text),
            report_bytes(r->e->low, low), report_bytes(r->e->high, high));
     if (total->staying_bytes > 0)
-        printf("%s of that stay as they are: no strings, or none that would gain.\n",
+        printf("%s of that stay as they are: no strings, or none that ckv compresses.\n",
                report_bytes(total->staying_bytes, text));
+    print_losing(r->e);
 }
 
 void report_table(const report *r) {

@@ -17,17 +17,28 @@
  * left. */
 #define MEMORY_SURE 4
 
+/* What a cluster's slot has, beside what stands in its table; from Redis 8 on it counts how large
+ * its keys are. Bytes, measured. */
+#define SLOT            114
+#define SLOT_WITH_SIZES 2550
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 typedef struct table_kind {
     double of_bucket, bucket_bytes; /* keys, before the table grows */
     double least_fill;              /* of its room: with fewer keys it shrinks */
-    bool of_slots;                  /* in a cluster, each slot has its own */
+    double slot_bytes;              /* in a cluster, of a slot that has keys, whatever they are */
+    bool of_slots;                  /* there, each slot has its own */
 } table_kind;
 
 static table_kind kind_of(const server *from) {
     bool newer = from->version >= (from->valkey ? 800 : 704);
-    table_kind kind = {1, 8, newer ? 0.125 : 0.1, newer && from->cluster};
+    table_kind kind = {.of_bucket = 1,
+                       .bucket_bytes = 8,
+                       .least_fill = newer ? 0.125 : 0.1,
+                       .of_slots = newer && from->cluster};
+    if (kind.of_slots)
+        kind.slot_bytes = from->valkey || from->version < 800 ? SLOT : SLOT_WITH_SIZES;
     if (from->valkey && from->version >= 801) {
         kind.of_bucket = 7;
         kind.bucket_bytes = 64;
@@ -45,7 +56,7 @@ static double room(const table_kind *kind, double keys) {
 
 /* Bytes a key of a table of pointers whose size is a power of two. */
 static double table_slot(uint64_t keys) {
-    static const table_kind pointers = {1, 8, 0, false};
+    static const table_kind pointers = {.of_bucket = 1, .bucket_bytes = 8};
     return keys > 0 ? pointers.bucket_bytes * room(&pointers, (double)keys) / (double)keys : 0;
 }
 
@@ -58,19 +69,32 @@ static double left(const table_kind *kind, double parts, double before, double s
     return all / kind->of_bucket * kind->bucket_bytes * (1 - staying / before);
 }
 
+static double slots_of(const server *from) {
+    return (double)HASH_SLOTS / (from->primaries > 0 ? (double)from->primaries : 1);
+}
+
+/* Bytes of all slots that have some of so many keys. */
+static double bytes_of_slots(const server *from, double keys) {
+    double slots = slots_of(from), used = slots * (1 - exp(-keys / slots));
+    return kind_of(from).slot_bytes * used;
+}
+
 double tables_left(const server *from, const database *d, const parting *keys) {
     table_kind kind = kind_of(from);
-    double slots = (double)HASH_SLOTS / (from->primaries > 0 ? (double)from->primaries : 1);
-    double parts = kind.of_slots ? slots : 1;
+    double slots = slots_of(from), parts = kind.of_slots ? slots : 1;
     double maps = fmin(keys->moving, from->cluster ? slots : DEFAULT_MAPS);
+    double all = keys->staying + keys->moving;
+    double of_moving = all > 0 ? bytes_of_slots(from, all) * keys->moving / all : 0;
     return left(&kind, parts, (double)d->keys, keys->staying, maps) +
-           left(&kind, parts, (double)d->expiring, keys->expiring, 0);
+           left(&kind, parts, (double)d->expiring, keys->expiring, 0) + of_moving;
 }
 
 /* ---- what they take today -------------------------------------------------------------------- */
 
 overhead tables_overhead(const sample *s, const server *from) {
-    overhead o = {.key = ENTRY_ROUNDING + table_slot(from->keys),
+    double slots =
+        from->keys > 0 ? bytes_of_slots(from, (double)from->keys) / (double)from->keys : 0;
+    overhead o = {.key = ENTRY_ROUNDING + table_slot(from->keys) + slots,
                   .expiry = ENTRY_BYTES + table_slot(from->expiring)};
     spread memory = {0};
     for (size_t i = 0; i < s->count; i++)
@@ -80,7 +104,7 @@ overhead tables_overhead(const sample *s, const server *from) {
     double sure = spread_error(&memory) / memory.weight;
     if (sure > MEMORY_SURE) return o;
     double of_expiry = o.expiry * (double)from->expiring / (double)from->keys;
-    if (rest < 0 || rest > OVERHEAD_MAX) {
+    if (rest < 0 || rest > OVERHEAD_MAX + slots) {
         o.unknown = (rest - o.key - of_expiry) * memory.weight;
         return o;
     }
