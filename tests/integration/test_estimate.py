@@ -371,17 +371,44 @@ def test_only_hashes(ask, plain):
     assert "stay as they are" in ask() and ask("--prefixes") == 'ckv.prefixes ""\n'
 
 
-def test_a_node_of_a_cluster(ask, program, own_server):
-    server = own_server({"cluster-enabled": "yes", "cluster-port": free_port()}, module=False)
+@pytest.fixture
+def alone(own_server):
+    """The one node of a cluster, with the module or without."""
+    def start(module):
+        server = own_server({"cluster-enabled": "yes", "cluster-port": free_port()}, module=module)
+        with server.client() as r:
+            r.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            while b"cluster_state:ok" not in r.execute_command("CLUSTER", "INFO"):
+                pass
+        return server
+
+    return start
+
+
+def test_a_node_of_a_cluster(ask, alone):
+    server = alone(module=False)
     with server.client() as r:
-        r.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        while b"cluster_state:ok" not in r.execute_command("CLUSTER", "INFO"):
-            pass
         fill(r, "SET", [(f"user:{{{i // 50}}}:{1000 + i}", text) for i, text in enumerate(texts(3000))])
     assert "This is about one node: the cluster has 1 primaries." in ask(port=server.port)
     for args in ([], ["--keys", 500]):
         report = json.loads(ask("--json", *args, port=server.port))
         assert report["server"]["cluster_primaries"] == 1 and report["total"]["keys"] == pytest.approx(3000)
+
+
+def test_strings_that_take_more_are_told(ask, alone):
+    """A few short ones in each slot of a cluster do not pay for its map. No prefix is named for them."""
+    pairs = [(f"likes:{1_000_000 + 7 * i}", i % 1000) for i in range(24_000)]
+    plain, ckv = alone(module=False), alone(module=True)
+    with plain.client() as r, ckv.client() as c:
+        now, then = (fill(client, command, pairs, ttl=False) for client, command in ((r, "SET"), (c, "CSET")))
+    report = json.loads(ask("--json", "--rate", 0, port=plain.port))
+    assert report["total"]["bytes_now"] == pytest.approx(now, rel=0.1)
+    assert report["total"]["bytes_with_ckv"] == pytest.approx(then, rel=0.08)
+    likes = family(report, "likes")
+    assert likes["keys_staying"] == 0 and likes["saved"] == likes["bytes_now"] - likes["bytes_with_ckv"] < -1_000_000
+    said = ask("--rate", 0, port=plain.port)
+    assert re.search(r"ckv would take \d.* more than ", said) and "1 of the families would take more than they do" in said
+    assert ask("--prefixes", "--rate", 0, port=plain.port) == 'ckv.prefixes ""\n'
 
 
 def test_a_replica_without_its_primary(ask, plain, own_server):

@@ -16,9 +16,13 @@
 
 /* What the server's side of a map takes: its key, name and entry, and what wraps it; and that of
  * all maps, beside what core takes: tables and buffers. Bytes, measured. */
-#define MAP_KEY_BYTES         171
-#define MAP_KEY_BYTES_CLUSTER 182 /* a longer name, and where its slot has it */
-#define ALL_MAPS_BYTES        90000
+typedef struct map_costs {
+    double key, all;
+} map_costs;
+static const map_costs costs_alone = {171, 90000};
+/* Longer names, and for every slot a place in a table. */
+static const map_costs costs_in_cluster = {182, 90000 + 8 * 16384};
+
 /* A slot in a page beside its payload: tag and length, and an expiry. */
 #define SLOT_BYTES   2
 #define EXPIRY_BYTES 2
@@ -32,7 +36,7 @@ typedef struct imitation {
     map **maps;
     uint32_t count;
     entries entries;
-    double map_key_bytes;
+    const map_costs *costs;
     int64_t now_ms;
     size_t empty_bytes; /* of the counted memory, before anything was stored */
 } imitation;
@@ -152,7 +156,7 @@ static double cost_of_page_byte(imitation *im) {
     for (uint32_t i = 0; i < im->count; i++)
         if (im->maps[i])
             maps += (double)map_bytes(im->maps[i]) - (double)im->maps[i]->totals.large_bytes +
-                    im->map_key_bytes;
+                    im->costs->key;
     return own > 0 ? maps / own : 1;
 }
 
@@ -225,7 +229,7 @@ static void measure(imitation *im, const selection *chosen) {
     for (uint32_t i = 0; i < im->count; i++)
         if (im->maps[i]) maps += (double)map_bytes(im->maps[i]);
     page_byte = cost_of_page_byte(im);
-    im->figures->fixed_bytes = (double)(counted_bytes() - im->empty_bytes) - maps + ALL_MAPS_BYTES;
+    im->figures->fixed_bytes = (double)(counted_bytes() - im->empty_bytes) - maps + im->costs->all;
     measure_records(im, page_byte);
     for (size_t i = 0; i < im->s->count; i++) {
         const sampled *k = &im->s->all[i];
@@ -249,7 +253,7 @@ void store_imitate(store_figures *figures, const sample *s, const server *from) 
     *figures = (store_figures){.all = allocate((s->count + 1) * sizeof *figures->all)};
     im->s = s;
     im->figures = figures;
-    im->map_key_bytes = from->cluster ? MAP_KEY_BYTES_CLUSTER : MAP_KEY_BYTES;
+    im->costs = from->cluster ? &costs_in_cluster : &costs_alone;
     im->now_ms = (int64_t)time(NULL) * 1000;
     check(map_shared_init(&im->shared, &mem_counted, DEFAULT_COMPRESSION_LEVEL));
     im->empty_bytes = counted_bytes();
