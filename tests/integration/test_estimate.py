@@ -402,7 +402,7 @@ def test_strings_that_take_more_are_told(ask, alone):
     with plain.client() as r, ckv.client() as c:
         now, then = (fill(client, command, pairs, ttl=False) for client, command in ((r, "SET"), (c, "CSET")))
     report = json.loads(ask("--json", "--rate", 0, port=plain.port))
-    assert report["total"]["bytes_now"] == pytest.approx(now, rel=0.1)
+    assert report["total"]["bytes_now"] == pytest.approx(now, rel=0.2)
     assert report["total"]["bytes_with_ckv"] == pytest.approx(then, rel=0.08)
     likes = family(report, "likes")
     assert likes["keys_staying"] == 0 and likes["saved"] == likes["bytes_now"] - likes["bytes_with_ckv"] < -1_000_000

@@ -61,39 +61,35 @@ static double table_slot(uint64_t keys) {
 }
 
 /* What is left of a table, beside the part of the keys that stay, when others come for those that
- * go. */
+ * go. (The smallest table of a slot is in slot_bytes.) */
 static double left(const table_kind *kind, double parts, double before, double staying,
                    double coming) {
     double all = room(kind, before / parts) * parts;
     if (before <= 0 || staying >= before || staying + coming <= all * kind->least_fill) return 0;
-    return all / kind->of_bucket * kind->bucket_bytes * (1 - staying / before);
+    double smallest = kind->of_slots ? room(kind, 0) * parts : 0;
+    return (all - smallest) / kind->of_bucket * kind->bucket_bytes * (1 - staying / before);
 }
 
-static double slots_of(const server *from) {
-    return (double)HASH_SLOTS / (from->primaries > 0 ? (double)from->primaries : 1);
-}
-
-/* Bytes of all slots that have some of so many keys. */
-static double bytes_of_slots(const server *from, double keys) {
-    double slots = slots_of(from), used = slots * (1 - exp(-keys / slots));
-    return kind_of(from).slot_bytes * used;
+/* Slots of a node that have some of so many keys. */
+static double slots_with(const server *from, double keys) {
+    double all = (double)HASH_SLOTS / (from->primaries > 0 ? (double)from->primaries : 1);
+    return all * (1 - exp(-keys / all));
 }
 
 double tables_left(const server *from, const database *d, const parting *keys) {
     table_kind kind = kind_of(from);
-    double slots = slots_of(from), parts = kind.of_slots ? slots : 1;
-    double maps = fmin(keys->moving, from->cluster ? slots : DEFAULT_MAPS);
-    double all = keys->staying + keys->moving;
-    double of_moving = all > 0 ? bytes_of_slots(from, all) * keys->moving / all : 0;
-    return left(&kind, parts, (double)d->keys, keys->staying, maps) +
-           left(&kind, parts, (double)d->expiring, keys->expiring, 0) + of_moving;
+    double all = (double)d->keys, slots = slots_with(from, all), parts = kind.of_slots ? slots : 1;
+    double maps = from->cluster ? slots_with(from, keys->moving) : fmin(keys->moving, DEFAULT_MAPS);
+    double of_slots = all > keys->staying ? kind.slot_bytes * slots * (1 - keys->staying / all) : 0;
+    return left(&kind, parts, all, keys->staying, maps) +
+           left(&kind, parts, (double)d->expiring, keys->expiring, 0) + of_slots;
 }
 
 /* ---- what they take today -------------------------------------------------------------------- */
 
 overhead tables_overhead(const sample *s, const server *from) {
-    double slots =
-        from->keys > 0 ? bytes_of_slots(from, (double)from->keys) / (double)from->keys : 0;
+    double all = (double)from->keys, of_slots = kind_of(from).slot_bytes * slots_with(from, all);
+    double slots = all > 0 ? of_slots / all : 0;
     overhead o = {.key = ENTRY_ROUNDING + table_slot(from->keys) + slots,
                   .expiry = ENTRY_BYTES + table_slot(from->expiring)};
     spread memory = {0};
@@ -103,7 +99,7 @@ overhead tables_overhead(const sample *s, const server *from) {
     double rest = (double)from->keyspace_bytes / memory.weight - memory.sum / memory.weight;
     double sure = spread_error(&memory) / memory.weight;
     if (sure > MEMORY_SURE) return o;
-    double of_expiry = o.expiry * (double)from->expiring / (double)from->keys;
+    double of_expiry = o.expiry * (double)from->expiring / all;
     if (rest < 0 || rest > OVERHEAD_MAX + slots) {
         o.unknown = (rest - o.key - of_expiry) * memory.weight;
         return o;
