@@ -95,25 +95,30 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
 
 typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 
+/* Replicas are told of all keys together, and not by the command; but what other modules call
+ * within, and want told, is. */
+#define TELLS_NOBODY "!AR"
+
 /* With an expiry: by MSETEX where there is one, as its events are not those of SET. */
 static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, RedisModuleString *key,
                                          RedisModuleString *value, int64_t at_ms) {
     if (!version_is_redis(REDIS_8_4)) {
         native_note_call("set");
-        return own_call(ctx, "SET", "sscl", key, value, "PXAT", at_ms);
+        return own_call(ctx, "SET", TELLS_NOBODY "sscl", key, value, "PXAT", at_ms);
     }
     native_note_call("msetex");
-    return own_call(ctx, renamed_to("msetex"), "lsscl", 1ll, key, value, "PXAT", at_ms);
+    return own_call(ctx, renamed_to("msetex"), TELLS_NOBODY "lsscl", 1ll, key, value, "PXAT",
+                    at_ms);
 }
 
-/* Writes over a value of the server's own. Replicas are told of all keys together. */
+/* Writes over a value of the server's own. */
 static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                        many_expiry expiry, int64_t at_ms) {
     if (expiry != MANY_AT) native_note_call("set");
-    RedisModuleCallReply *reply = expiry == MANY_AT ? call_set_at(ctx, key, value, at_ms)
-                                  : expiry == MANY_KEEP
-                                      ? own_call(ctx, "SET", "ssc", key, value, "KEEPTTL")
-                                      : own_call(ctx, "SET", "ss", key, value);
+    RedisModuleCallReply *reply =
+        expiry == MANY_AT     ? call_set_at(ctx, key, value, at_ms)
+        : expiry == MANY_KEEP ? own_call(ctx, "SET", TELLS_NOBODY "ssc", key, value, "KEEPTTL")
+                              : own_call(ctx, "SET", TELLS_NOBODY "ss", key, value);
     if (reply) RedisModule_FreeCallReply(reply);
     native_take_in(ctx, key);
 }

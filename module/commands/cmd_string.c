@@ -75,17 +75,15 @@ static bool put(RedisModuleString *raw, const set_options *o, record *r, const c
 static int set(RedisModuleString *raw, const set_options *o, record *r, const codec_value *value,
                int64_t at_ms) {
     bool may;
+    RedisModuleString *old = NULL;
+    if (o->get && !record_copy_value(r, &old)) return REDISMODULE_OK;
     if (o->get) record_note_read(r);
-    if (!may_write(o, r, &may)) return REDISMODULE_OK;
-    if (o->get) {
-        RedisModuleString *old;
-        if (!record_copy_value(r, &old)) return REDISMODULE_OK;
-        if (may && !put(raw, o, r, value, at_ms)) return record_forget_copy(r, old);
-        return record_reply_copy(r, old);
-    }
-    if (!may) return RedisModule_ReplyWithNull(r->ctx);
-    if (!put(raw, o, r, value, at_ms)) return REDISMODULE_OK;
-    return RedisModule_ReplyWithSimpleString(r->ctx, "OK");
+    record_refresh(r); /* who was told of a miss may have loaded it */
+    if (!may_write(o, r, &may) || (may && !put(raw, o, r, value, at_ms)))
+        return record_forget_copy(r, old);
+    if (o->get) return record_reply_copy(r, old);
+    return may ? RedisModule_ReplyWithSimpleString(r->ctx, "OK")
+               : RedisModule_ReplyWithNull(r->ctx);
 }
 
 int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

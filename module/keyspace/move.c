@@ -128,6 +128,9 @@ typedef struct incoming {
     int64_t at_ms, now_ms;
 } incoming;
 
+/* The server's side of a map: its key, name and entry, and what wraps it. Bytes, measured. */
+#define HOME_BYTES 171
+
 static uint64_t bytes_of(const map *m) {
     return m->totals.page_bytes + m->totals.large_bytes;
 }
@@ -173,10 +176,12 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
                            const codec_value *value, int64_t *saved) {
     keyed_map *to = map_for(ctx, in);
     if (!to) return MOVE_LEFT;
-    uint64_t before = bytes_of(to->m);
+    bool first = to->m->totals.records == 0;
+    uint64_t before = first ? 0 : bytes_of(to->m);
     if (!store(in, to, value)) return MOVE_LEFT;
+    uint64_t after = first ? map_bytes(to->m) + HOME_BYTES : bytes_of(to->m);
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
-    *saved += (int64_t)in->native_bytes - (int64_t)(bytes_of(to->m) - before);
+    *saved += (int64_t)in->native_bytes - (int64_t)(after - before);
     RedisModule_DeleteKey(in->handle);
     ckv.stats.moved_in++;
     return MOVE_DONE;
@@ -245,11 +250,15 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
     return result;
 }
 
+move_result move_back(RedisModuleCtx *ctx, RedisModuleString *name) {
+    int64_t saved = 0;
+    return move(ctx, name, false, &saved);
+}
+
 /* What the server has in hand may not go: a string that is made, or written by a command of ours,
  * while another module is told of it and calls this one. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
-    int64_t saved = 0;
-    if (!making && !own_call_open()) return move(ctx, name, false, &saved);
+    if (!making && !own_call_open()) return move_back(ctx, name);
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     aside_note(key, len);

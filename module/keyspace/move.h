@@ -23,6 +23,8 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *key, size_t most);
 /* Moves a native string of ctx's database in; not if its expiry is further away than a record
  * keeps. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
+/* The same of one that has just moved out: the server can't have it in hand. */
+move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key);
 /* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);
 

@@ -17,7 +17,7 @@ typedef struct prefix {
 
 static prefix all[PREFIXES_MAX]; /* PREFIX_NONE: forgotten */
 static size_t count;
-static size_t active; /* of those that are not */
+static size_t active;        /* of those that are not */
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
 static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
@@ -157,7 +157,8 @@ bool prefixes_set(const char *text, size_t len, const char **error) {
     size_t words = 0;
     word w;
     while (next_word(&at, end, &w)) {
-        words += find(w) == NULL;
+        prefix *known = find(w);
+        words += !known || known->state == PREFIX_NONE;
         *error = prefixes_refuse(w.at, w.len);
         if (*error) return false;
     }

@@ -7,8 +7,9 @@
  *      leaving   no longer in the setting, or came with a file: the records that are there are
  *                found, what is new is the server's own
  *
- * so no record is ever out of reach. One under which there was nothing any more is remembered, in case
- * a map comes from another node that has not forgotten it yet. docs/transparent.md tells users, transparent/serve.h how.
+ * so no record is ever out of reach. One under which there was nothing any more is remembered, in
+ * case a map comes from another node that has not forgotten it yet. docs/transparent.md tells
+ * users, transparent/serve.h how.
  */
 #ifndef CKV_PREFIXES_H
 #define CKV_PREFIXES_H

@@ -8,7 +8,7 @@ static RedisModuleCommandFilterFunc steps[FILTER_STEPS];
 static RedisModuleCommandFilter *registered;
 
 static void run_steps(RedisModuleCommandFilterCtx *command) {
-    if (own_call_comes()) return;
+    if (own_call_comes(RedisModule_CommandFilterArgGet(command, 0))) return;
     ckv.disturbed++;
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
@@ -25,7 +25,7 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     bool wanted = any_wanted();
     if (wanted && !registered) {
         registered = RedisModule_RegisterCommandFilter(ctx, run_steps, 0);
-        own_call_comes(); /* it was not asked about one that is under way */
+        own_call_unseen();
     } else if (!wanted && registered) {
         RedisModule_UnregisterCommandFilter(ctx, registered);
         registered = NULL;

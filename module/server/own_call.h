@@ -25,7 +25,10 @@ RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
 /* Whether a command of ours is under way. */
 bool own_call_open(void);
 
-/* The filter's: whether the command that it is asked about is ours. */
-bool own_call_comes(void);
+/* The filter's: whether the command of that name, which it is asked about, is ours. By the name,
+ * as another filter may be asked first and call a command itself. */
+bool own_call_comes(const RedisModuleString *name);
+/* The filter was not asked about one that is under way. */
+void own_call_unseen(void);
 
 #endif

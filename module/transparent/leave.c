@@ -4,6 +4,7 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
@@ -11,8 +12,8 @@
 #include "server/pause.h"
 #include "transparent/serve_key.h"
 
-/* Keys that moved out while a pause of all writes kept the AOF as it is. It is told when that is
- * over, before anything else. NULL: none. */
+/* Keys that moved out while a pause of all writes kept the AOF and replicas as they are. These are
+ * told when that is over, before anything else. NULL: none. */
 static RedisModuleDict *untold;
 
 /* In every database. As a command of its own, which may tell an AOF: what a filter replicates goes
@@ -57,7 +58,8 @@ bool leave_if(RedisModuleString *key, move_kind kind) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (!move_any_record(text, len, kind)) return false;
-    if (aof_form_own(ckv.ctx) && pause_holds())
+    bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
+    if (told && pause_holds())
         move_out_in_pause(key);
     else
         call_move_out(key);

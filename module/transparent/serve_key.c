@@ -27,7 +27,7 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
     bool lent = key && move_out(ctx, key, MOVE_ANY) == MOVE_DONE;
     native_run(ctx, argv, argc);
-    if (!lent || move_in(ctx, key) != MOVE_DONE) return REDISMODULE_OK;
+    if (!lent || move_back(ctx, key) != MOVE_DONE) return REDISMODULE_OK;
     ckv.stats.moved_out--; /* nobody has seen it outside */
     ckv.stats.moved_in--;
     return REDISMODULE_OK;
@@ -63,10 +63,7 @@ int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     bool moved = move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE;
-    if (moved)
-        replicate_moved_out(ctx, argv[1]);
-    else
-        replicate_move_out(ctx, argv[1]); /* it may have moved when an AOF could not be told */
+    replicate_moved_out(ctx, argv[1]); /* it may have moved when nobody could be told */
     return RedisModule_ReplyWithLongLong(ctx, moved);
 }
 

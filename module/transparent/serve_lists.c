@@ -129,7 +129,7 @@ static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
         bool trusted = acl_trust(true);
-        RedisModuleCallReply *reply = own_call(ctx, "CRANDOMKEY", "");
+        RedisModuleCallReply *reply = own_call(ctx, "CRANDOMKEY", "!");
         acl_trust(trusted);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;
         if (reply) RedisModule_FreeCallReply(reply);

@@ -4,7 +4,9 @@
  *   CALLER.ON <event> <command> [arg ...]         call that whenever told of such an event; "=" is
  *                                                 the event's key, and the command RM_StringSet is
  *                                                 none: key and value
+ *   CALLER.ON !<event> ...                        the same, and replicate it
  *   CALLER.ON                                     no more; how often that was
+ *   CALLER.FILTER                                 a filter that calls PING before each command
  */
 #include "redismodule.h"
 
@@ -32,7 +34,7 @@ static struct {
     RedisModuleString *event, *command, *args[ARGS_MAX];
     size_t count;
     long long calls;
-    bool calling;
+    bool calling, replicates;
 } on;
 
 static bool is(RedisModuleString *s, const char *text) {
@@ -50,14 +52,16 @@ static void call_for_event(RedisModuleCtx *ctx, RedisModuleString **args) {
         set_string(ctx, args[0], args[1]);
         return;
     }
-    RedisModuleCallReply *reply =
-        RedisModule_Call(ctx, RedisModule_StringPtrLen(on.command, NULL), "v", args, on.count);
+    RedisModuleCallReply *reply = RedisModule_Call(ctx, RedisModule_StringPtrLen(on.command, NULL),
+                                                   on.replicates ? "!v" : "v", args, on.count);
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
 static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
     (void)type;
-    if (on.calling || !on.event || !is(on.event, event)) return REDISMODULE_OK;
+    if (on.calling || !on.event) return REDISMODULE_OK;
+    if (strcmp(RedisModule_StringPtrLen(on.event, NULL) + on.replicates, event))
+        return REDISMODULE_OK;
     RedisModuleString *args[ARGS_MAX];
     for (size_t i = 0; i < on.count; i++) args[i] = is(on.args[i], "=") ? key : on.args[i];
     on.calling = true;
@@ -75,9 +79,24 @@ static int set_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc == 1) return RedisModule_ReplyWithLongLong(ctx, calls);
     for (int i = 1; i < argc; i++) RedisModule_RetainString(NULL, argv[i]);
     on.event = argv[1];
+    on.replicates = *RedisModule_StringPtrLen(on.event, NULL) == '!';
     on.command = argv[2];
     on.count = (size_t)argc - 3;
     memcpy(on.args, argv + 3, on.count * sizeof *argv);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static RedisModuleCtx *detached;
+
+static void ping(RedisModuleCommandFilterCtx *command) {
+    (void)command;
+    RedisModuleCallReply *reply = RedisModule_Call(detached, "PING", "");
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+static int set_filter(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    RedisModule_RegisterCommandFilter(ctx, ping, REDISMODULE_CMDFILTER_NOSELF);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -88,7 +107,9 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     RedisModule_SubscribeToKeyspaceEvents(
         ctx, REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_KEY_MISS | REDISMODULE_NOTIFY_NEW,
         on_event);
-    if (RedisModule_CreateCommand(ctx, "caller.on", set_on, "", 0, 0, 0) != REDISMODULE_OK)
+    detached = RedisModule_GetDetachedThreadSafeContext(ctx);
+    if (RedisModule_CreateCommand(ctx, "caller.on", set_on, "", 0, 0, 0) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "caller.filter", set_filter, "", 0, 0, 0) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     return RedisModule_CreateCommand(ctx, "caller.call", call, "write", 0, 0, 0);
 }

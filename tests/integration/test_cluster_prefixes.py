@@ -105,6 +105,24 @@ def test_what_a_replica_holds_of_a_slot_whose_map_has_moved(cluster):
         assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
 
 
+def test_what_moves_out_in_a_pause(cluster):
+    """Nothing may be told then; replicas are when it is over."""
+    slot = slot_of(b"in a pause")
+    key = keys_of(slot, 1)[0]
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with source.client() as r, replica.client() as q:
+        r.set(key, "value")
+        wait_for_replica(r)
+        before = info(q)["moved_out"]
+        r.execute_command("CLIENT", "PAUSE", 1000, "WRITE")
+        assert r.bitcount(key) == 21
+        r.execute_command("CLIENT", "UNPAUSE")
+        assert r.append(key, "s") == 6
+        wait_for_replica(r)
+        assert info(q)["moved_out"] == before + 1
+
+
 def test_a_map_comes_to_a_node_that_has_forgotten_its_prefixes():
     """Both nodes are told to let the prefix go. The one without records has done when a slot of the other one comes."""
     with Cluster(primaries=2, config={"ckv.prefixes": '"p:"', "ckv.move-cpu": 1}) as cluster:

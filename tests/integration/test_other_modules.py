@@ -203,6 +203,62 @@ def test_who_is_told_of_a_string_may_write_it_in_its_own_way(own_server, caller)
         assert (r.delete("k"), r.get("k"), r.dbsize()) == (1, None, 0)
 
 
+@pytest.mark.parametrize("called", ("DUMP k:10", "OBJECT ENCODING k:10", "MEMORY USAGE k:10", "BITCOUNT k:10"))
+@pytest.mark.parametrize("sent", ("DEL k:11", "MSET k:11 v k:12 v", "SET k:11 v"))
+def test_an_aof_knows_what_another_module_has_moved(own_server, caller, called, sent):
+    """In the midst of a command that the server runs for us: what was lent is taken back, and what stays out is told."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "k:", "appendonly": "yes"})
+    with server.client() as r:
+        r.set("k:10", "first ")
+        r.bgrewriteaof()
+        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        r.lpush("k:11", "x")
+        r.execute_command("CALLER.ON", "del" if sent.startswith("DEL") else "set", *called.split())
+        reply(r, *sent.split())
+        assert r.execute_command("CALLER.ON") > 0
+        r.append("k:10", "and last")
+    server.restart()
+    with server.client() as r:
+        assert r.get("k:10") == b"first and last"
+
+
+@pytest.mark.parametrize("sent", ("DEL p:own", "MSET p:own v p:two v"))
+def test_what_another_module_replicates_is_told(own_server, caller, sent):
+    """In the midst of a command of which we tell replicas ourselves."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "p:", "appendonly": "yes"})
+    with server.client() as r:
+        r.lpush("p:own", "x")
+        r.execute_command("CALLER.ON", "!del" if sent.startswith("DEL") else "!set", "INCR", "count")
+        reply(r, *sent.split())
+        count = r.get("count")
+        assert count == b"%d" % r.execute_command("CALLER.ON")
+    server.restart()
+    with server.client() as r:
+        assert r.get("count") == count
+
+
+def test_beside_a_filter_that_calls_commands(own_server, caller):
+    """It is asked before ours about commands that we call, too."""
+    server = own_server({"loadmodule": caller})
+    with server.client() as r:
+        r.execute_command("CALLER.FILTER")
+        r.config_set("ckv.prefixes", "*")
+        r.set("k", "v")
+        r.lpush("list", "x")
+        assert (r.delete("list"), r.get("k"), r.bitcount("k"), r.scan()[1], r.delete("k")) == (1, b"v", 5, [b"k"], 1)
+
+
+def test_a_value_that_is_loaded_when_it_is_missed_is_there(own_server, caller):
+    ours = own_server({"loadmodule": caller, "ckv.prefixes": "*"})
+    plain = own_server({"loadmodule": caller}, module=False)
+    said = []
+    for server in (ours, plain):
+        with server.client() as r:
+            r.execute_command("CALLER.ON", "keymiss", "SET", "=", "loaded")
+            said.append((reply(r, "SET", "k", "mine", "NX", "GET"), r.execute_command("CALLER.ON"), r.get("k")))
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("called", ("GET nothing", "SET told yes"))
 def test_who_is_told_of_an_eviction_may_call(own_server, caller, called):
     server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "maxmemory-policy": "allkeys-lru"})
