@@ -66,7 +66,9 @@ static bool own_category;
 static bool categorize(RedisModuleCommand *c, const command_entry *e) {
     char text[128];
     if (!RedisModule_SetCommandACLCategories) return true;
-    const char *kind = strstr(e->flags, "write")      ? "write "
+    /* Who may read or write keys may not for that administer what is about all of them. */
+    const char *kind = strstr(e->categories, "admin") ? ""
+                       : strstr(e->flags, "write")    ? "write "
                        : strstr(e->flags, "readonly") ? "read "
                                                       : "";
     snprintf(text, sizeof text, "%s%s %s%s", kind, strstr(e->flags, "fast") ? "fast" : "slow",

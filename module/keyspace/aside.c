@@ -4,15 +4,17 @@
 #include "server/clock.h"
 
 #define GENERATION_US 60000000
-#define NAMES_MAX     50000 /* in a generation */
+#define NAMES_MAX     50000     /* in a generation */
+#define BYTES_MAX     (8 << 20) /* of these names */
 /* Names of a generation that was given up which are freed at a time: all of them would take tens of
- * milliseconds. They are gone long before the next one is given up. */
+ * milliseconds. They are gone before the next one is given up, but where names are very long. */
 #define FREED_AT_ONCE 16
 
 static struct {
     RedisModuleDict *newer, *older; /* without names of the newer one; NULL: none */
     RedisModuleDict *dropped;       /* on its way to be freed */
-    uint64_t since_us;              /* when the newer one began */
+    size_t bytes;                   /* of the names of the newer one */
+    uint64_t since_us;              /* when it began */
     bool lost;
 } names;
 
@@ -46,21 +48,25 @@ static void free_some(void) {
 
 static void age(void) {
     names.lost |= names.older != NULL;
-    if (names.older) names.dropped = names.older;
+    if (names.dropped) RedisModule_FreeDict(NULL, names.dropped);
+    names.dropped = names.older;
     names.older = names.newer;
     names.newer = NULL;
+    names.bytes = 0;
     names.since_us = clock_monotonic_us();
 }
 
 void aside_note(const char *key, size_t len) {
     if (holds(names.newer, key, len)) return;
     free_some();
-    if (names.newer && RedisModule_DictSize(names.newer) >= NAMES_MAX) age();
+    if (names.newer && (RedisModule_DictSize(names.newer) >= NAMES_MAX || names.bytes >= BYTES_MAX))
+        age();
     if (!names.newer) {
         names.newer = RedisModule_CreateDict(NULL);
         if (!names.older) names.since_us = clock_monotonic_us();
     }
     RedisModule_DictSetC(names.newer, (void *)key, len, NULL);
+    names.bytes += len;
     if (!names.older) return;
     RedisModule_DictDelC(names.older, (void *)key, len, NULL);
     forget_if_empty(&names.older);

@@ -3,9 +3,12 @@
 
 #include "server/role.h"
 
+#include <string.h>
+
 /* Where transactions never end all at once, keys that were remembered so many keys ago are let go,
  * if all have begun since; of those whose beginning is not known, so many. */
 #define KEYS_MAX         50000
+#define LONG_NAME        128 /* bytes: counts as one name more */
 #define KEYS_MAX_DOUBTED (16 * KEYS_MAX)
 
 /* In a transaction, by number: the generation of keys in which it began. NULL: none. */
@@ -18,7 +21,8 @@ static struct {
 static struct {
     RedisModuleDict *newer, *older; /* NULL: none */
     uintptr_t generation;           /* of the newer ones */
-    uint64_t most;                  /* names before the older ones may go */
+    uint64_t size;                  /* of the newer ones: names */
+    uint64_t most;                  /* before the older ones may go */
 } keys = {.most = KEYS_MAX};
 static RedisModuleDict *awaited; /* names; NULL: none */
 
@@ -47,6 +51,7 @@ static void forget_if_done(void) {
     if (clients || doubt || in_exec()) return;
     free_dict(&keys.newer);
     free_dict(&keys.older);
+    keys.size = 0;
     keys.most = KEYS_MAX;
 }
 
@@ -118,8 +123,32 @@ static bool needs_older(void) {
     return needed;
 }
 
+/* A MULTI that was refused, for want of permission, began nothing. */
+static void forget_refused(void) {
+    RedisModuleDict *all = clients;
+    if (!all) return;
+    clients = NULL;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(all, "^", NULL, 0);
+    size_t len;
+    void *began;
+    const uint64_t *id;
+    while ((id = RedisModule_DictNextC(it, &len, &began))) {
+        RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+        uint64_t client;
+        memcpy(&client, id, sizeof client);
+        bool ended = RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
+                     !(info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI);
+        if (ended) continue;
+        if (!clients) clients = RedisModule_CreateDict(NULL);
+        RedisModule_DictSetC(clients, &client, sizeof client, began);
+    }
+    RedisModule_DictIteratorStop(it);
+    RedisModule_FreeDict(NULL, all);
+}
+
 /* Rarely asks again where the older ones are needed. */
 static void age(void) {
+    forget_refused();
     if (needs_older()) {
         keys.most *= 2;
         return;
@@ -127,13 +156,16 @@ static void age(void) {
     free_dict(&keys.older);
     keys.older = keys.newer;
     keys.newer = NULL;
+    keys.size = 0;
     keys.generation++;
     keys.most = KEYS_MAX;
 }
 
 void queued_note(const char *key, size_t len) {
     forget_if_done();
-    if (keys.newer && RedisModule_DictSize(keys.newer) >= keys.most) age();
+    if (holds(keys.newer, key, len)) return;
+    if (keys.size >= keys.most) age();
+    keys.size += 1 + len / LONG_NAME;
     add(&keys.newer, key, len);
 }
 

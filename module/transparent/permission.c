@@ -1,6 +1,7 @@
 /* permission.c: whether a user may have a command served. See permission.h. */
 #include "transparent/permission.h"
 
+#include "core/base/siphash.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
 #include "server/own_call.h"
@@ -24,6 +25,7 @@ static struct {
     int count;
     bool changing;                  /* the rules may, at any moment */
     bool known;                     /* what follows is still true */
+    uint64_t rules;                 /* a hash of those that it follows from */
     bool all[PERMISSION_NAMES_MAX]; /* every user may run both commands */
     bool default_off;               /* the default user is off */
     bool default_password;          /* it is on and has a password */
@@ -112,10 +114,9 @@ static void look_at_user(const char *line, size_t len) {
     look_at_rules(rules, rules_len);
 }
 
-static void look_at_users(void) {
-    if (users.known && !users.changing) return;
-    RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
-    size_t n = list ? RedisModule_CallReplyLength(list) : 0, len;
+/* "user ..." for each. */
+static void derive(RedisModuleCallReply *list, size_t n) {
+    size_t len;
     for (int i = 0; i < users.count; i++) users.all[i] = n > 0;
     users.by_db = false;
     users.default_password = true; /* where ACL can't be called */
@@ -124,8 +125,29 @@ static void look_at_users(void) {
             RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(list, i), &len);
         if (line && len > strlen("user ")) look_at_user(line, len);
     }
-    if (list) RedisModule_FreeCallReply(list);
+}
+
+static uint64_t hash_of(RedisModuleCallReply *list, size_t n) {
+    uint64_t key[2] = {ckv.secret[0], ckv.secret[1]};
+    for (size_t i = 0; i < n; i++) {
+        size_t len = 0;
+        const char *line =
+            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(list, i), &len);
+        key[0] = siphash13(line, len, key);
+    }
+    return key[0];
+}
+
+/* To ask what each user may takes long, and anybody can send an ACL command that is refused. */
+static void look_at_users(void) {
+    if (users.known && !users.changing) return;
+    RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
+    size_t n = list ? RedisModule_CallReplyLength(list) : 0;
+    uint64_t rules = hash_of(list, n);
+    if (n == 0 || rules != users.rules) derive(list, n);
+    users.rules = rules;
     users.known = true;
+    if (list) RedisModule_FreeCallReply(list);
 }
 
 /* ---- the way --------------------------------------------------------------------------------- */

@@ -393,13 +393,13 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
         active_expiry_enable(!arg_is(arg(f, 2), "0"));
 }
 
-/* What it sorts may be another list by the time it runs: then ours looks again. */
+/* Ours looks for the keys of a pattern when it runs: what is sorted may be another list by then,
+ * and who may not sort it is not to have it gone over. */
 static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     leave_asked(f, argc);
     RedisModuleString **argv = all_args(f, argc);
-    bool reads_others = sort_keys_leave(argv, argc, leave_key);
+    if (sort_keys_any(argv, argc) && !serve_by(f, e, false)) sort_keys_leave(argv, argc, leave_key);
     RedisModule_Free(argv);
-    if (reads_others && runs_later) serve_by(f, e, false);
 }
 
 static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
@@ -502,6 +502,7 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
 /* Transactions may be open that no filter has seen, or that have queued keys of prefixes which were
  * not set by then. */
 static void begin_without_knowing(void) {
+    acl_queued = true;
     queued_begin(QUEUED_ANYBODY);
     queued_begin_unseen();
     count_later(1);

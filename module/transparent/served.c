@@ -81,7 +81,7 @@ typedef struct served_command {
     X(keys, SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous", 0)                \
     X(clusterscan, SERVED_CURSOR, false, serve_cluster_scan, "readonly", "keyspace", READS_VALUE)  \
     X(randomkey, SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace", 0)                \
-    X(debug, SERVED_FIGURES, false, serve_debug, "admin", "admin dangerous", 0)                    \
+    X(debug, SERVED_FIGURES, false, serve_debug, "admin deny-script", "admin dangerous", 0)        \
     X(cluster, SERVED_FIGURES, false, serve_cluster, "allow-stale", "slow", 0)                     \
     X(info, SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous", 0)
 

@@ -68,11 +68,10 @@ static int own_words(RedisModuleString *option) {
     return arg_is(option, "by") || arg_is(option, "get") || arg_is(option, "store");
 }
 
-/* False: the pattern makes no keys. */
-static bool leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
+static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
                       const range *part, void (*leave)(RedisModuleString *)) {
     pattern p;
-    if (!read_pattern(pattern_text, &p)) return false;
+    if (!read_pattern(pattern_text, &p)) return;
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         RedisModuleCallReply *elements = elements_of(key, part);
@@ -80,7 +79,6 @@ static bool leave_for(RedisModuleString *key, const RedisModuleString *pattern_t
         leave_all(&p, elements, leave);
         RedisModule_FreeCallReply(elements);
     }
-    return true;
 }
 
 /* BY without a star and a LIMIT take a part of a list, from its front but for DESC. */
@@ -104,14 +102,22 @@ static range part_of(RedisModuleString **argv, int argc) {
                    RedisModule_CreateStringFromLongLong(NULL, from + count - 1)};
 }
 
-bool sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *)) {
-    range part = part_of(argv, argc);
-    bool any = false;
+static bool has_pattern(RedisModuleString *option) {
+    return arg_is(option, "by") || arg_is(option, "get");
+}
+
+bool sort_keys_any(RedisModuleString **argv, int argc) {
+    pattern p;
     for (int i = 2; i + 1 < argc; i += 1 + own_words(argv[i]))
-        if (arg_is(argv[i], "by") || arg_is(argv[i], "get"))
-            any |= leave_for(argv[1], argv[i + 1], &part, leave);
-    if (!part.first) return any;
+        if (has_pattern(argv[i]) && read_pattern(argv[i + 1], &p)) return true;
+    return false;
+}
+
+void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *)) {
+    range part = part_of(argv, argc);
+    for (int i = 2; i + 1 < argc; i += 1 + own_words(argv[i]))
+        if (has_pattern(argv[i])) leave_for(argv[1], argv[i + 1], &part, leave);
+    if (!part.first) return;
     RedisModule_FreeString(NULL, part.first);
     RedisModule_FreeString(NULL, part.last);
-    return any;
 }

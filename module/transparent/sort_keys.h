@@ -7,8 +7,10 @@
 
 #include "ckv.h"
 
-/* Calls `leave` for each such key, in every database that has what is sorted. False: the command
- * makes none, whatever it sorts. */
-bool sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *key));
+/* Whether a command may make some. */
+bool sort_keys_any(RedisModuleString **argv, int argc);
+
+/* Calls `leave` for each such key, in every database that has what is sorted. */
+void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *key));
 
 #endif

@@ -289,6 +289,63 @@ def test_a_user_who_may_only_write_a_key_may_ask_for_its_type(prefixes):
     user.close()
 
 
+def test_who_may_not_sort_has_nothing_sorted(prefixes):
+    """The filter went over the list, and moved out what its patterns name, before the server said no."""
+    r = admin(prefixes)
+    for i in range(10):
+        r.execute_command("RPUSH", "list", i)
+        r.execute_command("SET", f"weight:{i}", i)
+    r.execute_command("ACL", "SETUSER", "default", "resetpass", ">pw")
+    records = r.execute_command("CDBSIZE")
+    stranger = Replies(prefixes)
+    answer = stranger.ask([["SORT", "list", "BY", "weight:*", "GET", "weight:*"]])[0]
+    stranger.close()
+    assert "Authentication required" in str(answer)
+    assert r.execute_command("CDBSIZE") == records
+    assert r.execute_command("SORT", "list", "BY", "weight:*", "GET", "weight:*") == [b"%d" % i for i in range(10)]
+
+
+def test_who_may_read_may_not_administer(prefixes):
+    r = admin(prefixes)
+    if not any(b"@ckv" in name or "ckv" in str(name) for name in r.execute_command("ACL", "CAT")):
+        pytest.skip("this server gives a module's commands no categories")
+    for rules in ("-@all +@read", "-@all +@write", "-@all +@read +@write -@admin"):
+        r.execute_command("ACL", "SETUSER", "u", "reset", "on", ">pw", "~*", *rules.split())
+        user = Replies(prefixes, "u")
+        for command in ("CKV TRAIN", "CKV OPTIMIZE", "CKV MOVE OUT *", "CEVICT", "CMOVEOUT k", "CMOVEIN k"):
+            assert isinstance(user.ask([command.split()])[0], redis.exceptions.NoPermissionError), (rules, command)
+        user.close()
+
+
+def test_rules_that_a_transaction_from_before_the_prefixes_changes(prefixes):
+    r, other = admin(prefixes), admin(prefixes)
+    r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+@all", "~*")
+    user = Replies(prefixes, "u")
+    for command in (("MULTI",), ("ACL", "SETUSER", "u", "-get")):
+        other.execute_command(*command)
+    r.execute_command("CONFIG", "SET", "ckv.prefixes", "*")
+    assert user.ask([["GET", "k"]]) == [b"secret"]
+    other.execute_command("EXEC")
+    assert isinstance(user.ask([["GET", "k"]])[0], redis.RedisError)
+    user.close()
+
+
+def test_a_multi_that_is_refused_begins_nothing(prefixes):
+    """As long as its client stayed, the names of all keys that it sent were kept."""
+    r = admin(prefixes)
+    if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+        pytest.skip("this server does not tell a filter who sends a command")
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "~*", "-@all", "+lpush")
+    user = Replies(prefixes, "u")
+    assert isinstance(user.ask([["MULTI"]])[0], redis.RedisError)
+    used = r.info("memory")["used_memory"]
+    for first in range(0, 400_000, 1000):
+        user.ask([["LPUSH", f"name {'n' * 50} {i}"] for i in range(first, first + 1000)])
+    assert r.info("memory")["used_memory"] < used + (32 << 20)
+    user.close()
+
+
 def test_a_password_that_is_set_by_config_counts_at_once(prefixes):
     r = admin(prefixes)
     r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+get", "~*")
