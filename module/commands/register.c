@@ -76,10 +76,18 @@ static bool categorize(RedisModuleCommand *c, const command_entry *e) {
     return RedisModule_SetCommandACLCategories(c, text) == REDISMODULE_OK;
 }
 
+/* Valkey 9.1 has users of some databases: what is about no keys but about all of them is not for
+ * these. */
+static bool is_about_all_dbs(const command_entry *e) {
+    return e->keys == KEYS_NONE && e->syntax && strstr(e->categories, "admin") &&
+           version_is_valkey(9.1);
+}
+
 int register_command(RedisModuleCtx *ctx, const command_entry *e) {
     char flags[128];
     const int *range = legacy_range[e->keys];
-    snprintf(flags, sizeof flags, "%s%s", e->flags, must_ask(e) ? " getkeys-api" : "");
+    snprintf(flags, sizeof flags, "%s%s%s", e->flags, must_ask(e) ? " getkeys-api" : "",
+             is_about_all_dbs(e) ? " all-dbs" : "");
     if (RedisModule_CreateCommand(ctx, e->name, e->function, flags, range[0], range[1], range[2]) !=
         REDISMODULE_OK)
         return REDISMODULE_ERR;

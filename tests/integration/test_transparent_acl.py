@@ -388,6 +388,8 @@ def test_a_user_of_some_databases(own_server, others):
         assert user.set("key", "another") and user.get("key") == b"another"
         r.execute_command("SELECT", 1)
         assert r.get("key") == b"another"
+        for command in ("CKV TRAIN", "CKV OPTIMIZE", "CKV MOVE IN key", "CKV MOVE OUT *", "CEVICT"):  # of all databases
+            assert "permissions to access database" in str(reply(user, *command.split())), command
         user.execute_command("AUTH", "default", "x")
         user.execute_command("SELECT", 2)
         user.execute_command("AUTH", "some", "x")
