@@ -24,7 +24,9 @@ static struct {
     uint64_t size;                  /* of the newer ones: names */
     uint64_t most;                  /* before the older ones may go */
 } keys = {.most = KEYS_MAX};
-static RedisModuleDict *awaited; /* names; NULL: none */
+/* NULL: none. Names, and how many clients have sent each in their last command that may block; and
+ * these clients' names, one behind the other. */
+static RedisModuleDict *awaited, *waiting;
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
@@ -70,6 +72,7 @@ void queued_begin(uint64_t client) {
 
 void queued_end(uint64_t client) {
     if (client == QUEUED_ANYBODY) return;
+    queued_await_begin(client);
     if (unseen.who) RedisModule_DictDelC(unseen.who, &client, sizeof client, NULL);
     if (!clients) return;
     RedisModule_DictDelC(clients, &client, sizeof client, NULL);
@@ -169,8 +172,49 @@ void queued_note(const char *key, size_t len) {
     add(&keys.newer, key, len);
 }
 
-void queued_await(const char *key, size_t len) {
-    add(&awaited, key, len);
+typedef struct awaited_name {
+    struct awaited_name *next;
+    size_t len;
+    char text[];
+} awaited_name;
+
+static void count_awaited(awaited_name *n, int by) {
+    if (!awaited) awaited = RedisModule_CreateDict(NULL);
+    uintptr_t count =
+        (uintptr_t)RedisModule_DictGetC(awaited, n->text, n->len, NULL) + (uintptr_t)by;
+    if (count > 0)
+        RedisModule_DictReplaceC(awaited, n->text, n->len, (void *)count);
+    else
+        RedisModule_DictDelC(awaited, n->text, n->len, NULL);
+    if (RedisModule_DictSize(awaited) == 0) free_dict(&awaited);
+}
+
+static void free_names(awaited_name *n) {
+    while (n) {
+        awaited_name *next = n->next;
+        RedisModule_Free(n);
+        n = next;
+    }
+}
+
+void queued_await_begin(uint64_t client) {
+    if (client == QUEUED_ANYBODY || !waiting) return;
+    awaited_name *names = NULL;
+    RedisModule_DictDelC(waiting, &client, sizeof client, &names);
+    for (awaited_name *n = names; n; n = n->next) count_awaited(n, -1);
+    free_names(names);
+    if (RedisModule_DictSize(waiting) == 0) free_dict(&waiting);
+}
+
+void queued_await(uint64_t client, const char *key, size_t len) {
+    if (client == QUEUED_ANYBODY && holds(awaited, key, len)) return;
+    if (!waiting) waiting = RedisModule_CreateDict(NULL);
+    awaited_name *n = RedisModule_Alloc(sizeof *n + len);
+    n->len = len;
+    memcpy(n->text, key, len);
+    n->next = RedisModule_DictGetC(waiting, &client, sizeof client, NULL);
+    RedisModule_DictReplaceC(waiting, &client, sizeof client, n);
+    count_awaited(n, 1);
 }
 
 bool queued_awaits(void) {
@@ -178,6 +222,12 @@ bool queued_awaits(void) {
 }
 
 void queued_await_no_more(void) {
+    if (!waiting) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(waiting, "^", NULL, 0);
+    void *names;
+    while (RedisModule_DictNextC(it, NULL, &names)) free_names(names);
+    RedisModule_DictIteratorStop(it);
+    free_dict(&waiting);
     free_dict(&awaited);
 }
 

@@ -39,9 +39,11 @@ bool queued_unseen(void);
 
 /* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
-/* Remembers a key of a command that may block, and so runs later too (BLMOVE writes a second key
- * when the first has come to be): until somebody has seen that no client waits so. */
-void queued_await(const char *key, size_t len);
+/* A client sends a command that may block, and so runs later too (BLMOVE writes a second key when
+ * the first has come to be). Its keys are remembered until somebody has seen that no client waits
+ * so, or until this one, which is known, sends another or goes. */
+void queued_await_begin(uint64_t client);
+void queued_await(uint64_t client, const char *key, size_t len);
 bool queued_awaits(void);
 void queued_await_no_more(void);
 /* Whether a key is left to the server. */

@@ -355,10 +355,11 @@ static uint64_t sender(filtered *f) {
 
 /* The keys of a command that may block: it runs when others have run. */
 static void await_range(filtered *f, const catalogue_entry *e, int argc) {
+    queued_await_begin(sender(f));
     for (int i = e->first; i <= e->last && i < argc; i++) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
-        if (prefixes_match(key, len) == PREFIX_SERVING) queued_await(key, len);
+        if (prefixes_match(key, len) == PREFIX_SERVING) queued_await(sender(f), key, len);
     }
     if (queued_awaits()) count_later(COUNT_EVERY_MS);
 }
