@@ -34,11 +34,14 @@
 #define STOP_ROOM   (64 << 10) /* bytes: with less, nothing more moves out, */
 #define RESUME_ROOM (1 << 20)  /* and goes on with so much */
 
+#define NAME_SHOWN 128 /* bytes of a key's name in the log */
+
 /* What goes one way. */
 typedef struct job {
     bool wanted; /* a walk is to begin */
     bool working;
     bool carried_all;      /* records are out, all of them */
+    bool told_of_two;      /* the log has a key of which there are two values */
     const char *waits_for; /* NULL: for nothing */
     walk walk;
     uint64_t moved, left, began_us, ended_us;
@@ -105,6 +108,13 @@ static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name) {
     return result;
 }
 
+/* Once a walk. */
+static void tell_of_two(job *j, const char *key, size_t len) {
+    j->told_of_two = true;
+    ckv_log("warning", "there is a record '%.*s' and a key of the server's own: both stay",
+            (int)(len < NAME_SHOWN ? len : NAME_SHOWN), key);
+}
+
 static void move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name) {
     job *j = &mover.jobs[way];
     size_t len;
@@ -114,7 +124,8 @@ static void move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name
                          : aside_holds(name) ? MOVE_LEFT
                                              : take_in(ctx, name, &j->saved_bytes);
     j->moved += result == MOVE_DONE;
-    j->left += result == MOVE_LEFT;
+    j->left += result == MOVE_LEFT || result == MOVE_TAKEN;
+    if (result == MOVE_TAKEN && !j->told_of_two) tell_of_two(j, key, len);
 }
 
 /* Strings whose time aside is over. False: there was none. */
@@ -203,6 +214,7 @@ static void begin(RedisModuleCtx *ctx, mover_way way) {
     j->wanted = false;
     j->working = true;
     j->carried_all = false;
+    j->told_of_two = false;
     j->waits_for = NULL;
     j->moved = j->left = 0;
     j->saved_bytes = 0;

@@ -2,6 +2,7 @@
 #include "keyspace/aof_form.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/places.h"
 #include "server/own_call.h"
 
 #include <string.h>
@@ -23,11 +24,12 @@ void aof_form_map_loaded(void) {
 }
 
 bool aof_form_file_had_records(void) {
-    return aof.file_had_records;
+    return aof.file_had_records || places_layout() == PLACES_SLOTS;
 }
 
 void aof_form_has_records(void) {
     aof.with_records = true;
+    aof.rewriting_plain = false;
 }
 
 void aof_form_note_own(void) {
@@ -35,7 +37,7 @@ void aof_form_note_own(void) {
 }
 
 void aof_form_prefixes_changed(void) {
-    if (aof.told_own && maps_any()) aof.with_records = true;
+    if (aof.told_own && maps_any()) aof_form_has_records();
 }
 
 static bool has_preamble(RedisModuleCtx *ctx) {
@@ -79,7 +81,7 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
         aof.rewriting_plain = !has_preamble(ctx);
         aof.base_bytes = base_bytes(ctx);
-        if (!aof.rewriting_plain && maps_any()) aof.with_records = true;
+        if (maps_any()) *(aof.rewriting_plain ? &aof.told_own : &aof.with_records) = true;
     } else if (aof.rewriting_plain) {
         aof.rewriting_plain = false;
         if (is_rewritten(ctx)) aof.with_records = false;
@@ -87,5 +89,6 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
 }
 
 bool aof_form_own(RedisModuleCtx *ctx) {
-    return aof.with_records && RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF;
+    return (aof.with_records || places_layout() == PLACES_SLOTS) &&
+           RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF;
 }

@@ -14,6 +14,9 @@
  * more memory to start than it had. Behind one without, the records among its keys move out and the
  * server's own command runs: plain commands may follow.
  *
+ * In a cluster a map may come (RESTORE) and go (DEL, by its name) at any time, with all of a slot's
+ * records: there every AOF is told so, and all is served again.
+ *
  * Where a string comes to be while the file is loaded must not depend on the setting by then: plain
  * commands that follow were told by a server that had loaded it under another one, perhaps. So the
  * AOF is told of the prefixes as well, before the first command under them:
@@ -34,7 +37,7 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born);
 void aof_form_loading(void);
 void aof_form_map_loaded(void);
 
-/* The file is loaded, and there are records. */
+/* The file is loaded, and there are records; or some have come by RESTORE, which the AOF is told. */
 void aof_form_has_records(void);
 
 /* Something is told in our own words; prefixes have changed, so that what was told so before may be
@@ -42,7 +45,7 @@ void aof_form_has_records(void);
 void aof_form_note_own(void);
 void aof_form_prefixes_changed(void);
 
-/* Whether the file that is being loaded, or was last, has brought records. */
+/* Whether the file that is being loaded, or was last, has brought records, or may. */
 bool aof_form_file_had_records(void);
 
 /* Whether there is an AOF that needs CPLAIN and CMOVEOUT. */

@@ -12,6 +12,7 @@
 #include "server/clock.h"
 #include "server/own_call.h"
 #include "server/quiet.h"
+#include "server/role.h"
 
 #include <string.h>
 
@@ -69,6 +70,13 @@ void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *name) {
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
+static bool is_taken(RedisModuleCtx *ctx, RedisModuleString *name) {
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    bool taken = RedisModule_KeyType(key) != REDISMODULE_KEYTYPE_EMPTY;
+    RedisModule_CloseKey(key);
+    return taken;
+}
+
 static bool making; /* a native string: the server has it in hand */
 
 static RedisModuleKey *open_to_write(RedisModuleCtx *ctx, RedisModuleString *name) {
@@ -99,21 +107,38 @@ static void make_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModul
     RedisModule_CloseKey(key);
 }
 
-move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) {
-    found f;
+static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name, found *f,
+                             int64_t at_ms) {
     size_t len;
-    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
-    const uint8_t *value = map_value(f.in->m, &f.pos, &len);
-    if (!value || len > most) return MOVE_LEFT;
+    const uint8_t *value = map_value(f->in->m, &f->pos, &len);
+    if (!value) return MOVE_LEFT;
     RedisModuleString *copy = RedisModule_CreateString(NULL, (const char *)value, len);
-    /* As it may be told: moved in again, it becomes the same. */
-    int64_t at_ms = map_expiry_told_ms(&f.pos);
     ckv.disturbed++;
-    drop(ctx, &f);
+    drop(ctx, f);
     make_native(ctx, name, copy, at_ms);
     RedisModule_FreeString(NULL, copy);
     ckv.stats.moved_out++;
     return MOVE_DONE;
+}
+
+move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) {
+    found f;
+    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    if (!role_repeats(ctx) && is_taken(ctx, name)) return MOVE_TAKEN;
+    /* Who was told that a key has expired may have changed it. */
+    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    if (map_value_len(f.in->m, &f.pos) > most) return MOVE_LEFT;
+    /* As it may be told: moved in again, it becomes the same. */
+    return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
+}
+
+move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name) {
+    found f;
+    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    if (is_taken(ctx, name)) return MOVE_TAKEN;
+    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    int64_t at_ms = map_expiry_ms(&f.pos);
+    return at_ms > clock_now_ms() ? carry_out(ctx, name, &f, at_ms) : MOVE_LEFT;
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -151,16 +176,19 @@ static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, inc
 }
 
 /* As any other write of a record, but that nobody is told. */
-static bool store(const incoming *in, keyed_map *to, const codec_value *value) {
+static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
+                         const codec_value *value) {
     map_key key;
     map_pos pos;
     ckv.disturbed++;
     map_key_init(to->m, &key, in->key, in->key_len);
     key.uses = maxmemory_uses_of_write();
     bool there = map_find(to->m, &key, &pos);
+    if (there && map_expiry_ms(&pos) > in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
-    return map_put(to->m, &key, there ? &pos : NULL, value, expiry_code(in->at_ms, in->now_ms),
-                   expiry_ticks(in->now_ms));
+    bool done = map_put(to->m, &key, there ? &pos : NULL, value, expiry_code(in->at_ms, in->now_ms),
+                        expiry_ticks(in->now_ms));
+    return done ? MOVE_DONE : MOVE_LEFT;
 }
 
 /* The map that it is to be in; NULL: there can be none. One that is on its way from or to another
@@ -178,7 +206,8 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
     if (!to) return MOVE_LEFT;
     bool first = to->m->totals.records == 0;
     uint64_t before = first ? 0 : bytes_of(to->m);
-    if (!store(in, to, value)) return MOVE_LEFT;
+    move_result result = store(ctx, in, to, value);
+    if (result != MOVE_DONE) return result;
     uint64_t after = first ? map_bytes(to->m) + HOME_BYTES : bytes_of(to->m);
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
     *saved += (int64_t)in->native_bytes - (int64_t)(after - before);

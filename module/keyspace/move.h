@@ -1,6 +1,7 @@
 /*
  * move.h: a string moves between ckv and the server's own keys, as if nothing had happened: no
- * event, no WATCH, no tracking. To everybody else both forms are one string.
+ * event, no WATCH, no tracking. To everybody else both forms are one string. But for an application
+ * that has used CSET beside SET there may be two values of one name: neither takes the other's place.
  */
 #ifndef CKV_MOVE_H
 #define CKV_MOVE_H
@@ -13,6 +14,7 @@ typedef enum move_result {
     MOVE_DONE,
     MOVE_NOTHING, /* there is no string, or no record, of that name */
     MOVE_LEFT,    /* it stays as it is: no memory, damaged, or not what was asked for */
+    MOVE_TAKEN,   /* it stays: where it would go there is another value of its name */
 } move_result;
 
 /* Moves a record of ctx's database out into a native string with its value and expiry, if it has at
@@ -20,10 +22,14 @@ typedef enum move_result {
  * find and to tell. */
 move_result move_out(RedisModuleCtx *ctx, RedisModuleString *key, size_t most);
 
+/* The same for a command that comes back to move_back(): not what has expired, and until it really
+ * expires, which is somewhat later than may be told. */
+move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *key);
+
 /* Moves a native string of ctx's database in; not if its expiry is further away than a record
  * keeps. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
-/* The same of one that has just moved out: the server can't have it in hand. */
+/* The same of one that was lent: the server can't have it in hand. */
 move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key);
 /* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);

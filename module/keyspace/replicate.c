@@ -164,6 +164,7 @@ void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {
         aof_form_note_own();
         RedisModule_Replicate(ctx, "CMOVEIN", "s", key);
     } else if (slots_move()) {
-        RedisModule_Replicate(ctx, "CMOVEIN", "Asc", key, "SERVED");
+        if (aof_form_own(ctx)) tell_prefixes(ctx);
+        RedisModule_Replicate(ctx, "CMOVEIN", "sc", key, "SERVED");
     }
 }

@@ -34,8 +34,8 @@ void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleStri
 void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* A string has moved between commands. Of keys under a prefix an AOF need not know that one has
- * moved in, and replicas move theirs themselves; but in a cluster slots leave map by map, so that a
- * replica must hold in its maps what its primary does. */
+ * moved in, and replicas move theirs themselves; but in a cluster slots leave map by map, so that
+ * both must hold in their maps what the primary does. */
 void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
 void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key);
 

@@ -15,11 +15,12 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
     const rewriting *w = context;
     size_t len;
     const uint8_t *value = map_value(w->m, pos, &len);
-    int64_t at_ms = map_expiry_told_ms(pos); /* read again, it becomes the same */
-    if (!value) return true;                 /* damaged beyond reading: there is nothing to write */
-    /* Under a prefix, what a server without the module would have written. */
+    if (!value) return true; /* damaged beyond reading: there is nothing to write */
+    /* Under a prefix, what a server without the module would have written; a time as it is told to
+     * who asks there. A record is never to expire before its own. */
     bool plain = prefixes_match((const char *)key, key_len) != PREFIX_NONE;
     const char *command = plain ? "SET" : "CSET";
+    int64_t at_ms = plain ? map_expiry_told_ms(pos) : map_expiry_ms(pos);
     if (at_ms == EXPIRY_NEVER)
         RedisModule_EmitAOF(w->io, command, "bb", key, key_len, value, len);
     else

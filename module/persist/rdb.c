@@ -397,6 +397,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         aof_form_map_loaded();
         note_loaded(m);
     } else if (m->totals.records > 0) {
+        aof_form_has_records();
         prefixes_remember();
     }
     return s;

@@ -25,9 +25,13 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
-    bool lent = key && move_out(ctx, key, MOVE_ANY) == MOVE_DONE;
+    bool lent = key && move_lend(ctx, key) == MOVE_DONE;
     native_run(ctx, argv, argc);
-    if (!lent || move_back(ctx, key) != MOVE_DONE) return REDISMODULE_OK;
+    if (!lent) return REDISMODULE_OK;
+    if (move_back(ctx, key) != MOVE_DONE) {
+        replicate_moved_out(ctx, key);
+        return REDISMODULE_OK;
+    }
     ckv.stats.moved_out--; /* nobody has seen it outside */
     ckv.stats.moved_in--;
     return REDISMODULE_OK;
@@ -62,9 +66,10 @@ int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    bool moved = move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE;
-    replicate_moved_out(ctx, argv[1]); /* it may have moved when nobody could be told */
-    return RedisModule_ReplyWithLongLong(ctx, moved);
+    move_result result = move_out(ctx, argv[1], MOVE_ANY);
+    /* If there is no record, it may have moved when nobody could be told. */
+    if (result != MOVE_TAKEN) replicate_moved_out(ctx, argv[1]);
+    return RedisModule_ReplyWithLongLong(ctx, result == MOVE_DONE);
 }
 
 int serve_move_in(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

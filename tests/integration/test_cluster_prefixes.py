@@ -123,6 +123,44 @@ def test_what_moves_out_in_a_pause(cluster):
         assert info(q)["moved_out"] == before + 1
 
 
+def there(rc, keys):
+    return [(rc.execute_command("GET", key), rc.execute_command("TTL", key) > 0) for key in keys]
+
+
+@pytest.mark.parametrize("rewritten", (False, True), ids=("from the start", "rewritten"))
+def test_an_aof_knows_of_slots_that_came_and_went(rewritten):
+    """They go by the name of a map, which in an AOF of plain commands held nothing, and come with one, which plain commands miss."""
+    with Cluster(primaries=2, config={"ckv.prefixes": '"*"', "appendonly": "yes"}) as cluster:
+        slot = slot_of(b"to and fro")
+        keys = keys_of(slot, 8)
+        first = cluster.owner(slot)
+        second = other(cluster, first)
+        with cluster.client() as rc:
+            for i, key in enumerate(keys):
+                rc.execute_command("SET", key, i, "EX", 1000)
+            for node in cluster.primaries if rewritten else ():
+                with node.client() as r:
+                    r.bgrewriteaof()
+                    wait_for(lambda r=r: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+            move_slot(cluster, slot)
+            for command in (("DEL", keys[0]), ("APPEND", keys[1], "x"), ("INCR", keys[2]), ("SETBIT", keys[3], 1, 1)):
+                rc.execute_command(*command)
+            state = there(rc, keys)
+        second.restart()
+        cluster.wait()
+        with cluster.client() as rc:
+            assert there(rc, keys) == state
+            move_slot(cluster, slot)
+            for command in (("DEL", keys[4]), ("APPEND", keys[5], "x")):
+                rc.execute_command(*command)
+            state = there(rc, keys)
+        first.restart()
+        cluster.wait()
+        with cluster.client() as rc:
+            assert there(rc, keys) == state
+            assert sum(node.ask("DBSIZE") for node in cluster.primaries) == 6
+
+
 def test_a_map_comes_to_a_node_that_has_forgotten_its_prefixes():
     """Both nodes are told to let the prefix go. The one without records has done when a slot of the other one comes."""
     with Cluster(primaries=2, config={"ckv.prefixes": '"p:"', "ckv.move-cpu": 1}) as cluster:

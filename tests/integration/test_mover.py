@@ -63,6 +63,29 @@ def test_what_is_lost_is_told_as_well(own_server):
         wait_for(lambda: abs(told + memory(r) - used) < 0.3 * (memory(r) - used), what=f"that {-told} bytes are lost")
 
 
+def test_neither_of_two_values_of_a_name_is_lost(own_server):
+    """An application that has used CSET beside SET."""
+    with own_server({"ckv.maps": 16, **FAST}).client() as r:
+        r.hset("user:1", "f", "v")
+        r.rpush("user:2", "a")
+        r.set("user:3", "native")
+        for i in range(1, 5):
+            r.execute_command("CSET", f"user:{i}", f"record {i}")
+        r.execute_command("CKV", "MOVE", "OUT", "user:")
+        assert wait_moved(r, b"out")["left"] == 3
+        assert (r.execute_command("CMOVEOUT", "user:1"), r.execute_command("CMOVEIN", "user:3")) == (0, 0)
+        assert (r.hget("user:1", "f"), r.lrange("user:2", 0, -1), r.get("user:3"), r.get("user:4")) == (b"v", [b"a"], b"native", b"record 4")
+        assert [r.execute_command("CGET", f"user:{i}") for i in range(1, 5)] == [b"record 1", b"record 2", b"record 3", None]
+        r.execute_command("CSET", "user:4", "record 4")
+        r.execute_command("CKV", "MOVE", "IN", "user:")
+        assert wait_moved(r, b"in")["left"] == 2
+        assert (r.get("user:3"), r.get("user:4"), r.execute_command("CGET", "user:3")) == (b"native", b"record 4", b"record 3")
+        move_in(r)
+        assert (r.hget("user:1", "f"), r.lrange("user:2", 0, -1)) == (b"v", [b"a"])
+        move_out(r)
+        assert (r.hget("user:1", "f"), r.lrange("user:2", 0, -1), r.execute_command("CGET", "user:1")) == (b"v", [b"a"], b"record 1")
+
+
 def test_a_server_that_starts_with_strings_takes_them_in(own_server):
     server = own_server({"appendonly": "yes"})
     with server.client() as r:

@@ -92,6 +92,23 @@ def settle(r):
         wait_for(lambda field=field: r.info("persistence")[field] == 0, what=field)
 
 
+@pytest.mark.parametrize("asked", ("MEMORY USAGE k", "OBJECT ENCODING k", "DUMP k"))
+def test_asked_about_what_has_expired(own_server, asked):
+    """It was lent to the server, which found that it had expired; the AOF still had the record when the key was used again."""
+    server = own_server({"ckv.prefixes": "*", "appendonly": "yes"})
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        r.set("k", "5", px=300)
+        r.bgrewriteaof()
+        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        time.sleep(0.4)
+        reply(r, *asked.split())
+        assert r.incr("k") == 1
+    server.restart()
+    with server.client() as r:
+        assert (r.get("k"), r.ttl("k")) == (b"1", -1)
+
+
 @pytest.mark.parametrize("preamble", ["yes", "no"])
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_what_was_written_is_there_after_a_crash(own_server, seed, preamble):

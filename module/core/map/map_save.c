@@ -139,7 +139,7 @@ large *map_large_load(map *m, const uint8_t *src, size_t n) {
     uint32_t key_len;
     if (n < sizeof key_len) return NULL;
     memcpy(&key_len, src, sizeof key_len);
-    if (key_len > n - sizeof key_len || n > UINT32_MAX) return NULL;
+    if (key_len > n - sizeof key_len || n - sizeof key_len > MAP_RECORD_MAX) return NULL;
     size_t value_len = n - sizeof key_len - key_len;
     map_key k = {.key = src + sizeof key_len, .len = key_len};
     k.hash = map_hash_key(m, k.key, k.len, &k.stem_len, &k.suffix);
