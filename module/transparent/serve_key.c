@@ -24,8 +24,15 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return RedisModule_ReplyWithSimpleString(ctx, r.found ? "string" : "none");
 }
 
+/* What has expired is found to have, as by any command. */
+static bool lend_record(RedisModuleCtx *ctx, RedisModuleString *key) {
+    record r;
+    bool found = lookup_quietly(ctx, key, clock_now_ms(), &r) == LOOKUP_DONE && r.found;
+    return found && move_lend(ctx, key) == MOVE_DONE;
+}
+
 static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
-    bool lent = key && move_lend(ctx, key) == MOVE_DONE;
+    bool lent = key && lend_record(ctx, key);
     native_run(ctx, argv, argc);
     if (!lent) return REDISMODULE_OK;
     if (move_back(ctx, key) != MOVE_DONE) {
