@@ -121,12 +121,17 @@ static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name, found
     return MOVE_DONE;
 }
 
+/* A record that has a place to go. Who is told that a key there has expired may change it. */
+static move_result find_to_move(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
+    if (!find_name(ctx, name, f)) return MOVE_NOTHING;
+    if (!role_repeats(ctx) && is_taken(ctx, name)) return MOVE_TAKEN;
+    return find_name(ctx, name, f) ? MOVE_DONE : MOVE_NOTHING;
+}
+
 move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) {
     found f;
-    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
-    if (!role_repeats(ctx) && is_taken(ctx, name)) return MOVE_TAKEN;
-    /* Who was told that a key has expired may have changed it. */
-    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    move_result result = find_to_move(ctx, name, &f);
+    if (result != MOVE_DONE) return result;
     if (map_value_len(f.in->m, &f.pos) > most) return MOVE_LEFT;
     /* As it may be told: moved in again, it becomes the same. */
     return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
@@ -134,9 +139,8 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
 
 move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name) {
     found f;
-    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
-    if (is_taken(ctx, name)) return MOVE_TAKEN;
-    if (!find_name(ctx, name, &f)) return MOVE_NOTHING;
+    move_result result = find_to_move(ctx, name, &f);
+    if (result != MOVE_DONE) return result;
     int64_t at_ms = map_expiry_ms(&f.pos);
     return at_ms > clock_now_ms() ? carry_out(ctx, name, &f, at_ms) : MOVE_LEFT;
 }

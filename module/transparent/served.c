@@ -111,30 +111,24 @@ static bool asks_for_keys(RedisModuleCtx *ctx, int served) {
     return table[served].keys == SERVED_COUNTED && RedisModule_IsKeysPositionRequest(ctx);
 }
 
-/* A ckv. command: the server has checked that name, and the filter that its rules are those of the
- * server's own. They may have changed since it was queued, or held back; and the commands that list
- * are sent here also for whom the filter can't ask. */
-static int run_by_rules(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int served) {
+/* Of a ckv. command the server has checked that name, and the filter that its rules are those of
+ * the server's own. They may have changed since it was queued, or held back; and the commands that
+ * list are sent here also for whom the filter can't ask. */
+static int run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int served, bool asks) {
     if (asks_for_keys(ctx, served)) return functions[served](ctx, argv, argc);
-    if (argv[0] != by_rules[served]) return refuse_typed(ctx, CKV_SERVED_PREFIX, served);
-    bool may = permission_of_all(served) || permission_ask(ctx, served, argv, argc);
-    return may ? functions[served](ctx, argv, argc) : REDISMODULE_OK;
-}
-
-static int run_asking(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int served) {
-    if (asks_for_keys(ctx, served)) return functions[served](ctx, argv, argc);
-    if (argv[0] != asking[served]) return refuse_typed(ctx, CKV_ASKING_PREFIX, served);
-    bool may = permission_ask(ctx, served, argv, argc);
+    if (argv[0] != (asks ? asking : by_rules)[served])
+        return refuse_typed(ctx, asks ? CKV_ASKING_PREFIX : CKV_SERVED_PREFIX, served);
+    bool may = (!asks && permission_of_all(served)) || permission_ask(ctx, served, argv, argc);
     return may ? functions[served](ctx, argv, argc) : REDISMODULE_OK;
 }
 
 /* The server does not tell which of its commands has been called. */
 #define RUN(name, ...)                                                                             \
     static int by_rules_##name(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {          \
-        return run_by_rules(ctx, argv, argc, SERVE_##name);                                        \
+        return run(ctx, argv, argc, SERVE_##name, false);                                          \
     }                                                                                              \
     static int asking_##name(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {            \
-        return run_asking(ctx, argv, argc, SERVE_##name);                                          \
+        return run(ctx, argv, argc, SERVE_##name, true);                                           \
     }
 SERVED_COMMANDS(RUN)
 
