@@ -1,7 +1,8 @@
 /*
  * move.h: a string moves between ckv and the server's own keys, as if nothing had happened: no
  * event, no WATCH, no tracking. To everybody else both forms are one string. But for an application
- * that has used CSET beside SET there may be two values of one name: neither takes the other's place.
+ * that has used CSET beside SET there may be two values of one name: neither takes the other's
+ * place.
  */
 #ifndef CKV_MOVE_H
 #define CKV_MOVE_H
