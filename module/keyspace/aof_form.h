@@ -37,8 +37,8 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born);
 void aof_form_loading(void);
 void aof_form_map_loaded(void);
 
-/* The file is loaded, and there are records; or some have come by RESTORE, of which the AOF is told.
- */
+/* The file is loaded, and there are records; or some have come by RESTORE, of which an AOF is told
+ * as well. */
 void aof_form_has_records(void);
 
 /* Something is told in our own words; prefixes have changed, so that what was told so before may be
