@@ -4,18 +4,21 @@
 #include <stddef.h>
 #include <string.h>
 
-static int open;           /* one within another, as who is told of one may send us another */
-static const char *coming; /* the filter has not been asked about it yet; NULL: none */
+/* One within another, as who is told of one may send us another, and a filter that is asked before
+ * ours as well. Deeper ones are anybody's. */
+#define DEEPEST 16
+
+static const char *coming[DEEPEST]; /* names; NULL: the filter has been asked about it */
+static int open;
 
 const char *own_call_begin(const char *name) {
+    if (open < DEEPEST) coming[open] = name;
     open++;
-    coming = name;
     return name;
 }
 
 RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply) {
     open--;
-    coming = NULL;
     return reply;
 }
 
@@ -24,11 +27,13 @@ bool own_call_open(void) {
 }
 
 bool own_call_comes(const RedisModuleString *name) {
-    if (!coming || strcmp(RedisModule_StringPtrLen(name, NULL), coming)) return false;
-    coming = NULL;
+    if (open == 0 || open > DEEPEST) return false;
+    const char **last = &coming[open - 1];
+    if (!*last || strcmp(RedisModule_StringPtrLen(name, NULL), *last)) return false;
+    *last = NULL;
     return true;
 }
 
 void own_call_unseen(void) {
-    coming = NULL;
+    for (int i = 0; i < open && i < DEEPEST; i++) coming[i] = NULL;
 }

@@ -28,7 +28,7 @@ bool own_call_open(void);
 /* The filter's: whether the command of that name, which it is asked about, is ours. By the name,
  * as another filter may be asked first and call a command itself. */
 bool own_call_comes(const RedisModuleString *name);
-/* The filter was not asked about one that is under way. */
+/* The filter was not asked about those that are under way. */
 void own_call_unseen(void);
 
 #endif

@@ -6,7 +6,8 @@
  *                                                 none: key and value
  *   CALLER.ON !<event> ...                        the same, and replicate it
  *   CALLER.ON                                     no more; how often that was
- *   CALLER.FILTER                                 a filter that calls PING before each command
+ *   CALLER.FILTER                                 a filter that calls APPEND list x before each
+ * command
  */
 #include "redismodule.h"
 
@@ -88,15 +89,15 @@ static int set_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 static RedisModuleCtx *detached;
 
-static void ping(RedisModuleCommandFilterCtx *command) {
+static void append(RedisModuleCommandFilterCtx *command) {
     (void)command;
-    RedisModuleCallReply *reply = RedisModule_Call(detached, "PING", "");
+    RedisModuleCallReply *reply = RedisModule_Call(detached, "APPEND", "cc", "list", "x");
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
 static int set_filter(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv, (void)argc;
-    RedisModule_RegisterCommandFilter(ctx, ping, REDISMODULE_CMDFILTER_NOSELF);
+    RedisModule_RegisterCommandFilter(ctx, append, REDISMODULE_CMDFILTER_NOSELF);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
