@@ -81,7 +81,8 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
         aof.rewriting_plain = !has_preamble(ctx);
         aof.base_bytes = base_bytes(ctx);
-        if (maps_any()) *(aof.rewriting_plain ? &aof.told_own : &aof.with_records) = true;
+        aof.told_own |= aof.rewriting_plain && maps_any();
+        aof.with_records |= !aof.rewriting_plain && maps_any();
     } else if (aof.rewriting_plain) {
         aof.rewriting_plain = false;
         if (is_rewritten(ctx)) aof.with_records = false;

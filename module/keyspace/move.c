@@ -206,7 +206,7 @@ static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
 
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const incoming *in,
                            const codec_value *value, int64_t *saved) {
-    keyed_map *to = map_for(ctx, in);
+    keyed_map *to = maps_at(in->db, in->place);
     if (!to) return MOVE_LEFT;
     bool first = to->m->totals.records == 0;
     uint64_t before = first ? 0 : bytes_of(to->m);
@@ -243,16 +243,29 @@ static bool encode(const incoming *in, bool if_smaller, codec_value *value) {
                       : map_encode(s, in->value, in->len, value);
 }
 
-/* A string to move in. To make a map for it is an event, and who is told may write the string, or
- * delete it: that comes first. */
-static move_result open_for_map(RedisModuleCtx *ctx, RedisModuleString *name, incoming *in) {
+/* Whether a string moves in, and as what. */
+static move_result look_at(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
+                           incoming *in, codec_value *value) {
     move_result result = open_native(ctx, name, in);
-    if (result != MOVE_DONE || maps_at(in->db, in->place)) return result;
+    if (result != MOVE_DONE) return result;
+    if (if_smaller && RedisModule_ValueLength(in->handle) > CODEC_ZSTD_MAX)
+        return MOVE_LEFT; /* nothing is gained */
+    /* Before its value is looked at, for which the server may put it elsewhere. */
+    in->native_bytes = string_bytes(ctx, name, RedisModule_ValueLength(in->handle));
+    in->value = (const uint8_t *)RedisModule_StringDMA(in->handle, &in->len, REDISMODULE_READ);
+    bool moves = !(if_smaller && is_hyperloglog(in)) && encode(in, if_smaller, value) &&
+                 (!if_smaller || is_smaller(in, value->len));
+    return moves ? MOVE_DONE : MOVE_LEFT;
+}
+
+/* The same where there is no map for it. To make one is an event, and who is told may write the
+ * string, or delete it: it is looked at again. */
+static move_result make_map_and_look(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
+                                     incoming *in, codec_value *value) {
     RedisModule_CloseKey(in->handle);
-    bool made = map_for(ctx, in) != NULL;
+    map_for(ctx, in);
     RedisModule_SelectDb(ctx, in->db);
-    result = open_native(ctx, name, in);
-    return made || result != MOVE_DONE ? result : MOVE_LEFT;
+    return look_at(ctx, name, if_smaller, in, value);
 }
 
 static void drop_vain_map(RedisModuleCtx *ctx, const incoming *in) {
@@ -264,17 +277,9 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
                         int64_t *saved) {
     incoming in;
     codec_value value;
-    move_result result = open_for_map(ctx, name, &in);
-    if (result == MOVE_DONE && if_smaller && RedisModule_ValueLength(in.handle) > CODEC_ZSTD_MAX)
-        result = MOVE_LEFT; /* nothing is gained */
-    if (result == MOVE_DONE) {
-        /* Before its value is looked at, for which the server may put it elsewhere. */
-        in.native_bytes = string_bytes(ctx, name, RedisModule_ValueLength(in.handle));
-        in.value = (const uint8_t *)RedisModule_StringDMA(in.handle, &in.len, REDISMODULE_READ);
-        if ((if_smaller && is_hyperloglog(&in)) || !encode(&in, if_smaller, &value) ||
-            (if_smaller && !is_smaller(&in, value.len)))
-            result = MOVE_LEFT;
-    }
+    move_result result = look_at(ctx, name, if_smaller, &in, &value);
+    if (result == MOVE_DONE && !maps_at(in.db, in.place))
+        result = make_map_and_look(ctx, name, if_smaller, &in, &value);
     if (result == MOVE_DONE) result = take_in(ctx, name, &in, &value, saved);
     /* What is left to the server is no reason to train. */
     if (result == MOVE_DONE && if_smaller) codecs_note_written(&ckv.shared.codecs, &value);

@@ -227,9 +227,8 @@ static bool scan_some(drawing *d, char cursor[24]) {
 }
 
 /* Of each database a batch is read at least: those before it may have taken its part, and of a
- * small one with large values something has to be known. */
-
-/* True: all keys of the database are in the sample. */
+ * small one with large values something has to be known. True: all of its keys are in the sample.
+ */
 static bool scan(drawing *d) {
     char cursor[24] = "0";
     do {
