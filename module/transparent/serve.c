@@ -14,7 +14,6 @@
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
-#include "server/own_call.h"
 #include "server/pause.h"
 #include "server/reply.h"
 #include "server/settings.h"
@@ -26,15 +25,9 @@
 #include "transparent/serve_key.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
+#include "transparent/transactions.h"
 
 #include <string.h>
-
-/* Counting looks at all clients, so it takes this share of the time at most, 1 in n. But one that
- * took long, because a thread of the server had to be waited for, does not put off the next for
- * ever. */
-#define COUNT_EVERY_MS   1000
-#define COUNT_SHARE      1000
-#define COUNT_AT_LAST_MS 5000
 
 typedef RedisModuleCommandFilterCtx filtered;
 
@@ -217,17 +210,13 @@ static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
-/* Commands that a pause of all writes holds back run in the round of the event loop that follows
- * its end. */
-static bool pause_seen;
-
 /* Rules that a transaction changes, or a command that a pause holds back, change when nobody looks.
  */
 static bool acl_queued;
 
 static void settle_rules(void) {
     bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (!within && !pause_seen) permission_settle();
+    if (!within && !transactions_held_back()) permission_settle();
 }
 
 /* Puts our command in the place of the server's. False: that is left. */
@@ -261,92 +250,6 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-/* Transactions that nobody knows of, because Redis 7.0 does not tell a filter who sends a command,
- * or because they began before there was a filter, are counted until there is none, and those of
- * the second kind until they have ended. */
-static bool count_due;
-
-static void count_transactions(RedisModuleCtx *ctx, void *unused);
-
-static void count_later(int64_t after_ms) {
-    if (!count_due) RedisModule_CreateTimer(ckv.ctx, after_ms, count_transactions, NULL);
-    count_due = true;
-}
-
-typedef struct clients {
-    uint64_t *in_transaction;
-    size_t count;
-    bool blocked; /* some are, and will write a key that they don't wait for */
-} clients;
-
-/* What stands behind a word of a client's line; NULL: there is none. */
-static const char *behind(const char *line, const char *end, const char *word) {
-    const char *at = memmem(line, (size_t)(end - line), word, strlen(word));
-    return at ? at + strlen(word) : NULL;
-}
-
-/* Whether the last command of a client is one that blocks and writes another key then. */
-static bool waits_to_write(const char *line, const char *end) {
-    const char *name = behind(line, end, " cmd="), *to = name;
-    while (to && to < end && *to != ' ' && *to != '\n') to++;
-    const catalogue_entry *e = name ? catalogue_own(name, (size_t)(to - name)) : NULL;
-    return !name || (e && e->blocks);
-}
-
-/* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
- * ended its transaction keeps multi=0, so it is the flag that tells. */
-static clients list_in_transaction(const char *text, size_t len) {
-    clients c = {NULL, 0, false};
-    const char *end = text + len;
-    for (const char *line = text, *next; line < end; line = next) {
-        next = memchr(line, '\n', (size_t)(end - line));
-        next = next ? next + 1 : end;
-        const char *id = behind(line, next, "id="), *flags = behind(line, next, " flags=");
-        bool open = false, blocked = false;
-        for (; flags && flags < next && *flags != ' '; flags++) {
-            open |= *flags == 'x';
-            blocked |= *flags == 'b';
-        }
-        c.blocked |= blocked && waits_to_write(line, next);
-        if (!id || !open) continue;
-        c.in_transaction =
-            RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
-        c.in_transaction[c.count++] = strtoull(id, NULL, 10);
-    }
-    return c;
-}
-
-static bool may_hold_back(void) {
-    bool may = pause_seen;
-    pause_seen = pause_holds();
-    return may || pause_seen;
-}
-
-static void count_transactions(RedisModuleCtx *ctx, void *unused) {
-    (void)unused;
-    count_due = false;
-    if (may_hold_back()) {
-        count_later(COUNT_EVERY_MS);
-        return;
-    }
-    uint64_t began_us = clock_monotonic_us();
-    RedisModuleCallReply *list = own_call(ctx, "CLIENT", "c", "LIST");
-    size_t len = 0;
-    const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    if (text) {
-        clients c = list_in_transaction(text, len);
-        queued_counted(c.count);
-        if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);
-        if (!c.blocked) queued_await_no_more();
-        RedisModule_Free(c.in_transaction);
-    }
-    if (list) RedisModule_FreeCallReply(list);
-    if (!queued_doubted() && !queued_unseen() && !queued_awaits()) return;
-    int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
-    int64_t after_ms = COUNT_EVERY_MS + took_ms * COUNT_SHARE;
-    count_later(after_ms < COUNT_AT_LAST_MS ? after_ms : COUNT_AT_LAST_MS);
-}
-
 /* The number of who sends a command, where the server tells. */
 static uint64_t sender(filtered *f) {
     return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
@@ -361,21 +264,14 @@ static void await_range(filtered *f, const catalogue_entry *e, int argc) {
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(key, len) == PREFIX_SERVING) queued_await(sender(f), key, len);
     }
-    if (queued_awaits()) count_later(COUNT_EVERY_MS);
+    transactions_count();
 }
 
 /* With arguments it is refused, and in a script. */
 static void on_multi(filtered *f, int argc) {
     if (argc != 1 || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return;
     queued_begin(sender(f));
-    if (queued_doubted()) count_later(COUNT_EVERY_MS);
-}
-
-/* What runs when a pause ends is somebody's transaction until then. */
-static void on_pause(void) {
-    pause_seen = true;
-    queued_begin(QUEUED_ANYBODY);
-    count_later(COUNT_EVERY_MS);
+    transactions_count();
 }
 
 static void on_exec(filtered *f) {
@@ -467,7 +363,7 @@ static void filter(filtered *f) {
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
-    if (paused) on_pause();
+    if (paused) transactions_hold_back();
     /* In the midst of one that is looked at, another module may call one: it is told of moves. */
     bool before = runs_later;
     runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
@@ -500,15 +396,6 @@ static void listen_to_new_keys(RedisModuleCtx *ctx) {
     listening = true;
 }
 
-/* Transactions may be open that no filter has seen, or that have queued keys of prefixes which were
- * not set by then. */
-static void begin_without_knowing(void) {
-    acl_queued = true;
-    queued_begin(QUEUED_ANYBODY);
-    queued_begin_unseen();
-    count_later(1);
-}
-
 /* COMMAND takes milliseconds. */
 static void read_catalogue(bool again) {
     static bool known;
@@ -522,7 +409,8 @@ static void configure(void) {
     if (prefixes_any()) {
         aof_form_prefixes_changed();
         key_shapes_keep(&ckv.shared.shapes, !maps_any());
-        begin_without_knowing();
+        acl_queued = true;
+        transactions_begin_unseen();
         listen_to_new_keys(ckv.ctx);
         read_catalogue(false);
         permission_change();

@@ -1,0 +1,128 @@
+/* transactions.c: asking the server for its clients' transactions. See transactions.h. */
+#include "transparent/transactions.h"
+
+#include "keyspace/queued.h"
+#include "server/clock.h"
+#include "server/own_call.h"
+#include "server/pause.h"
+#include "transparent/catalogue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Counting looks at all clients, so it takes this share of the time at most, 1 in n. But one that
+ * took long, because a thread of the server had to be waited for, does not put off the next for
+ * ever. */
+#define COUNT_EVERY_MS   1000
+#define COUNT_SHARE      1000
+#define COUNT_AT_LAST_MS 5000
+
+static bool count_due;
+static bool held_back;
+
+static void count_transactions(RedisModuleCtx *ctx, void *unused);
+
+static void count_later(int64_t after_ms) {
+    if (!count_due) RedisModule_CreateTimer(ckv.ctx, after_ms, count_transactions, NULL);
+    count_due = true;
+}
+
+/* What the list of clients tells. */
+typedef struct clients {
+    uint64_t *in_transaction;
+    size_t count;
+    bool blocked; /* some are, and will write a key that they don't wait for */
+} clients;
+
+/* What stands behind a word of a client's line; NULL: there is none. */
+static const char *behind(const char *line, const char *end, const char *word) {
+    const char *at = memmem(line, (size_t)(end - line), word, strlen(word));
+    return at ? at + strlen(word) : NULL;
+}
+
+/* Whether the last command of a client is one that blocks and writes another key then. */
+static bool waits_to_write(const char *line, const char *end) {
+    const char *name = behind(line, end, " cmd="), *to = name;
+    while (to && to < end && *to != ' ' && *to != '\n') to++;
+    const catalogue_entry *e = name ? catalogue_own(name, (size_t)(to - name)) : NULL;
+    return !name || (e && e->blocks);
+}
+
+/* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
+ * ended its transaction keeps multi=0, so it is the flag that tells. */
+static clients list_in_transaction(const char *text, size_t len) {
+    clients c = {NULL, 0, false};
+    const char *end = text + len;
+    for (const char *line = text, *next; line < end; line = next) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        next = next ? next + 1 : end;
+        const char *id = behind(line, next, "id="), *flags = behind(line, next, " flags=");
+        bool open = false, blocked = false;
+        for (; flags && flags < next && *flags != ' '; flags++) {
+            open |= *flags == 'x';
+            blocked |= *flags == 'b';
+        }
+        c.blocked |= blocked && waits_to_write(line, next);
+        if (!id || !open) continue;
+        c.in_transaction =
+            RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
+        c.in_transaction[c.count++] = strtoull(id, NULL, 10);
+    }
+    return c;
+}
+
+/* Looked at twice: what was held back runs in the round that follows. */
+static bool may_hold_back(void) {
+    bool may = held_back;
+    held_back = pause_holds();
+    return may || held_back;
+}
+
+static bool in_doubt(void) {
+    return queued_doubted() || queued_unseen() || queued_awaits();
+}
+
+static void count_transactions(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    count_due = false;
+    if (may_hold_back()) {
+        count_later(COUNT_EVERY_MS);
+        return;
+    }
+    uint64_t began_us = clock_monotonic_us();
+    RedisModuleCallReply *list = own_call(ctx, "CLIENT", "c", "LIST");
+    size_t len = 0;
+    const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
+    if (text) {
+        clients c = list_in_transaction(text, len);
+        queued_counted(c.count);
+        if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);
+        if (!c.blocked) queued_await_no_more();
+        RedisModule_Free(c.in_transaction);
+    }
+    if (list) RedisModule_FreeCallReply(list);
+    if (!in_doubt()) return;
+    int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
+    int64_t after_ms = COUNT_EVERY_MS + took_ms * COUNT_SHARE;
+    count_later(after_ms < COUNT_AT_LAST_MS ? after_ms : COUNT_AT_LAST_MS);
+}
+
+void transactions_count(void) {
+    if (in_doubt()) count_later(COUNT_EVERY_MS);
+}
+
+void transactions_begin_unseen(void) {
+    queued_begin(QUEUED_ANYBODY);
+    queued_begin_unseen();
+    count_later(1);
+}
+
+void transactions_hold_back(void) {
+    held_back = true;
+    queued_begin(QUEUED_ANYBODY);
+    count_later(COUNT_EVERY_MS);
+}
+
+bool transactions_held_back(void) {
+    return held_back;
+}
