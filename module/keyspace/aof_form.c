@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "keyspace/prefixes.h"
 #include "server/own_call.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@ static struct {
     uint64_t base_bytes;   /* of the AOF when that began */
     bool file_had_records; /* the one that was loaded last */
     bool told_own;         /* in our own words, some time */
+    uint64_t prefixes;     /* told last: their version; 0: none */
 } aof;
 
 void aof_form_loading(void) {
@@ -79,6 +81,7 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
     if (born) {
         aof.rewriting_plain = false;
         if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
+        aof.prefixes = 0;
         aof.rewriting_plain = !has_preamble(ctx);
         aof.base_bytes = base_bytes(ctx);
         aof.told_own |= aof.rewriting_plain && maps_any();
@@ -87,6 +90,12 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         aof.rewriting_plain = false;
         if (is_rewritten(ctx)) aof.with_records = false;
     }
+}
+
+bool aof_form_tells_prefixes(void) {
+    bool told = aof.prefixes == prefixes_version();
+    aof.prefixes = prefixes_version();
+    return !told;
 }
 
 bool aof_form_own(RedisModuleCtx *ctx) {

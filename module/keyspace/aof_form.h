@@ -49,6 +49,9 @@ void aof_form_prefixes_changed(void);
 /* Whether the file that is being loaded, or was last, has brought records, or may. */
 bool aof_form_file_had_records(void);
 
+/* Whether the AOF has not been told yet of the prefixes there are; it is told now. */
+bool aof_form_tells_prefixes(void);
+
 /* Whether there is an AOF that needs CPLAIN and CMOVEOUT. */
 bool aof_form_own(RedisModuleCtx *ctx);
 

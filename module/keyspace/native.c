@@ -90,7 +90,8 @@ static bool is_long(RedisModuleCallReply *reply) {
 }
 
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (prefixes_match_name(key) == PREFIX_SERVING && !queued_holds(key)) move_in(ctx, key);
+    if (prefixes_match_name(key) != PREFIX_SERVING || queued_holds(key)) return;
+    if (move_in(ctx, key) == MOVE_DONE) replicate_moved_in(ctx, key);
 }
 
 /* Whether a command replies what it is about to overwrite. */

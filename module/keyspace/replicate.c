@@ -22,12 +22,10 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
     return true;
 }
 
-/* Before the first command that is served under them. The AOF begins with those that there were,
- * but it may have failed to begin anew. */
+/* Before the first command that is served under them: a file that an AOF begins with need not name
+ * those that there were. */
 static void tell_prefixes(RedisModuleCtx *ctx) {
-    static uint64_t told;
-    if (told == prefixes_version()) return;
-    told = prefixes_version();
+    if (!aof_form_tells_prefixes()) return;
     char *all = prefixes_all();
     RedisModule_Replicate(ctx, "CPREFIXES", "Rc", all);
     RedisModule_Free(all);

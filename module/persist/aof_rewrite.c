@@ -9,7 +9,19 @@
 typedef struct rewriting {
     RedisModuleIO *io;
     map *m;
+    bool in_place; /* what is in a map is to be there when the file is loaded */
 } rewriting;
+
+static bool into_file, told_prefixes;
+
+void aof_rewrite_began(void) {
+    into_file = true;
+    told_prefixes = false;
+}
+
+void aof_rewrite_ended(void) {
+    into_file = false;
+}
 
 static bool emit(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     const rewriting *w = context;
@@ -18,7 +30,7 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
     if (!value) return true; /* damaged beyond reading: there is nothing to write */
     /* Under a prefix, what a server without the module would have written; a time as it is told to
      * who asks there. A record is never to expire before its own. */
-    bool plain = prefixes_match((const char *)key, key_len) != PREFIX_NONE;
+    bool plain = !w->in_place && prefixes_match((const char *)key, key_len) != PREFIX_NONE;
     const char *command = plain ? "SET" : "CSET";
     int64_t at_ms = plain ? map_expiry_told_ms(pos) : map_expiry_ms(pos);
     if (at_ms == EXPIRY_NEVER)
@@ -27,6 +39,15 @@ static bool emit(void *context, const uint8_t *key, size_t key_len, const map_po
         RedisModule_EmitAOF(w->io, command, "bbcl", key, key_len, value, len, "PXAT",
                             (long long)(at_ms > 0 ? at_ms : 1));
     return true;
+}
+
+/* Or they would be out of reach where the setting has been forgotten. */
+static void tell_prefixes(RedisModuleIO *io) {
+    if (told_prefixes || !prefixes_any()) return;
+    told_prefixes = true;
+    char *all = prefixes_all();
+    RedisModule_EmitAOF(io, "CPREFIXES", "c", all);
+    RedisModule_Free(all);
 }
 
 /* An inert map is not a set of records to whoever loads the file either: it goes as a whole. */
@@ -41,10 +62,11 @@ static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
 
 void aof_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
     const keyed_map *s = value;
-    rewriting w = {io, s->m};
+    rewriting w = {io, s->m, into_file && places_layout() == PLACES_SLOTS};
     if (s->home == PLACES_NONE || s->home != places_of_name(key)) {
         emit_whole(io, key);
         return;
     }
+    if (w.in_place) tell_prefixes(io);
     for (uint32_t i = 0; i < w.m->buckets; i++) map_each(w.m, i, emit, &w);
 }

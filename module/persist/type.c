@@ -117,9 +117,17 @@ static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void 
 
 static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_PERSISTENCE_ENDED ||
-        sub == REDISMODULE_SUBEVENT_PERSISTENCE_FAILED)
+    switch (sub) {
+    case REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START:
+    case REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START:
+        aof_rewrite_began();
+        break;
+    case REDISMODULE_SUBEVENT_PERSISTENCE_ENDED:
+    case REDISMODULE_SUBEVENT_PERSISTENCE_FAILED:
+        aof_rewrite_ended();
         rdb_saving_ended();
+        break;
+    }
 }
 
 static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

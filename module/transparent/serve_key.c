@@ -99,12 +99,46 @@ int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int ar
     return RedisModule_ReplyWithError(ctx, "ERR unknown command '" SERVE_MOVE_OUT_UNASKED "'");
 }
 
-/* Whether a command of an AOF, whose keys are every step-th argument, is served once more. */
-static bool serves_again(RedisModuleString **keys, int count, int step) {
+/* A command of an AOF: its arguments, of which every step-th is a key. */
+typedef struct plain {
+    const char *name;
+    RedisModuleString **args;
+    int count, step;
+} plain;
+
+/* Whether it is served once more. */
+static bool serves_again(const plain *p) {
     if (!aof_form_file_had_records()) return false;
-    for (int i = 0; i < count; i += step)
-        if (prefixes_match_name(keys[i]) == PREFIX_NONE) return false;
+    for (int i = 0; i < p->count; i += p->step)
+        if (prefixes_match_name(p->args[i]) == PREFIX_NONE) return false;
     return true;
+}
+
+static bool any_native(RedisModuleCtx *ctx, const plain *p) {
+    for (int i = 0; i < p->count; i += p->step)
+        if (native_exists(ctx, p->args[i])) return true;
+    return false;
+}
+
+static RedisModuleCallReply *call_ours(RedisModuleCtx *ctx, const plain *p) {
+    char ours[32];
+    snprintf(ours, sizeof ours, "C%s", p->name);
+    return native_call(ctx, NATIVE_KEEPS_SILENT, ours, p->args, (size_t)p->count);
+}
+
+static RedisModuleCallReply *call_native(RedisModuleCtx *ctx, const plain *p) {
+    for (int i = 0; i < p->count; i += p->step) move_out(ctx, p->args[i], MOVE_ANY);
+    return native_call(ctx, NATIVE_KEEPS_SILENT, p->name, p->args, (size_t)p->count);
+}
+
+/* What the server that told it had in its maps is to be there again. Of a value of the server's own
+ * our command would call its own, and a command that is called by one that is called is refused in
+ * a cluster that is not up yet. */
+static RedisModuleCallReply *serve_again(RedisModuleCtx *ctx, const plain *p) {
+    if (!any_native(ctx, p)) return call_ours(ctx, p);
+    RedisModuleCallReply *reply = call_native(ctx, p);
+    for (int i = 0; i < p->count; i += p->step) move_in(ctx, p->args[i]);
+    return reply;
 }
 
 /* From anybody but an AOF it would be a way around the rules of users. */
@@ -115,13 +149,8 @@ int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return RedisModule_ReplyWithError(ctx, "ERR CPLAIN is for append-only files");
     if (RedisModule_StringToLongLong(argv[1], &step) != REDISMODULE_OK || step < 1 || step > argc)
         return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
-    char ours[32];
-    const char *command = RedisModule_StringPtrLen(argv[2], NULL);
-    snprintf(ours, sizeof ours, "C%s", command);
-    bool again = serves_again(argv + 3, argc - 3, (int)step);
-    for (int i = 3; i < argc && !again; i += (int)step) move_out(ctx, argv[i], MOVE_ANY);
-    return native_reply(ctx, native_call(ctx, NATIVE_KEEPS_SILENT, again ? ours : command, argv + 3,
-                                         (size_t)argc - 3));
+    plain p = {RedisModule_StringPtrLen(argv[2], NULL), argv + 3, argc - 3, (int)step};
+    return native_reply(ctx, serves_again(&p) ? serve_again(ctx, &p) : call_native(ctx, &p));
 }
 
 int serve_prefixes(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
