@@ -50,15 +50,33 @@ static bool is_native(const record *r) {
     return false;
 }
 
+/* Of a client that was held and runs now the server would refuse a command of its own for a slot
+ * that is still on its way: its ASKING is forgotten. */
+static lookup_answer leave_to_server(const record *r) {
+    return RedisModule_IsBlockedReplyRequest(r->ctx) ? LOOKUP_TRY_AGAIN : LOOKUP_NATIVE;
+}
+
+static bool may_be_elsewhere(const record *r) {
+    return tryagain_ask(r->ctx, r->db, r->place) == TRYAGAIN_YES;
+}
+
+/* Where there is no map. What is left to the server without being there is in the map, perhaps,
+ * that is on its way. */
+static lookup_answer without_map(const record *r, map_home_holds holds) {
+    if (is_native(r)) {
+        bool there = migration_awaits_map(r->db, r->place) || native_exists(r->ctx, r->name);
+        return there || !may_be_elsewhere(r) ? leave_to_server(r) : LOOKUP_TRY_AGAIN;
+    }
+    if (holds == HOME_OTHER) return LOOKUP_WRONG_TYPE;
+    return may_be_elsewhere(r) ? LOOKUP_TRY_AGAIN : LOOKUP_DONE;
+}
+
 /* Asks the server for a map that is not in the table. */
 static lookup_answer find_map(record *r) {
     r->in = maps_at(r->db, r->place);
     if (r->in) return LOOKUP_DONE;
     map_home_holds holds = map_home_look(r->ctx, r->db, r->place, &r->in);
-    if (holds == HOME_MAP) return LOOKUP_DONE;
-    if (is_native(r)) return LOOKUP_NATIVE;
-    if (holds == HOME_OTHER) return LOOKUP_WRONG_TYPE;
-    return tryagain_ask(r->ctx, r->db, r->place) == TRYAGAIN_YES ? LOOKUP_TRY_AGAIN : LOOKUP_DONE;
+    return holds == HOME_MAP ? LOOKUP_DONE : without_map(r, holds);
 }
 
 lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *name, record *r) {
@@ -128,7 +146,7 @@ lookup_answer lookup_begun(record *r) {
         native = !r->there && is_native(r);
         disturbed = r->disturbed != ckv.disturbed;
     } while (disturbed);
-    return native ? LOOKUP_NATIVE : LOOKUP_DONE;
+    return native ? leave_to_server(r) : LOOKUP_DONE;
 }
 
 lookup_answer lookup_begun_of_many(record *r, bool sent_native) {

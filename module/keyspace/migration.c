@@ -67,10 +67,17 @@ static bool has_map(int slot) {
     return false;
 }
 
+static void remember_prefixes(int slot) {
+    for (int db = 0; db < maps_dbs(); db++) {
+        const keyed_map *s = maps_at(db, (uint32_t)slot);
+        if (s) prefixes_remember(s->m);
+    }
+}
+
 static void hide(int first, int last, bool hidden) {
     for (int slot = first < 0 ? 0 : first; slot <= last && slot < HASH_SLOTS; slot++) {
         maps_hide((uint32_t)slot, hidden);
-        if (!hidden && has_map(slot)) prefixes_remember();
+        if (!hidden) remember_prefixes(slot);
     }
 }
 

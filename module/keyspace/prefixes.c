@@ -65,6 +65,10 @@ static prefix *find(word w) {
     return NULL;
 }
 
+static bool begins(const prefix *p, const char *key, size_t len) {
+    return p->len <= len && !memcmp(p->text, key, p->len);
+}
+
 static void drop_forgotten(void) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -201,15 +205,44 @@ void prefixes_forget_leaving(void) {
     changed();
 }
 
-void prefixes_remember(void) {
+/* Goes on as long as there is something to remember. */
+static bool remember_for(void *remembered, const uint8_t *key, size_t len, const map_pos *pos) {
+    (void)pos;
+    bool more = false;
+    for (size_t i = 0; i < count; i++) {
+        bool forgotten = all[i].state == PREFIX_NONE;
+        bool found = forgotten && begins(&all[i], (const char *)key, len);
+        if (found) all[i].state = PREFIX_LEAVING;
+        *(bool *)remembered |= found;
+        more |= forgotten && !found;
+    }
+    return more;
+}
+
+void prefixes_remember(map *m) {
+    bool remembered = false;
     if (active == count) return;
-    for (size_t i = 0; i < count; i++)
-        if (all[i].state == PREFIX_NONE) all[i].state = PREFIX_LEAVING;
+    for (uint32_t i = 0; i < m->buckets; i++)
+        if (!map_each(m, i, remember_for, &remembered)) break;
+    if (!remembered) return;
     changed();
     ckv_log("notice",
-            "a map has come, perhaps with strings under prefixes that were set once: they are "
+            "a map has come, with strings under prefixes that were set once: they are "
             "served, but none are added: %s",
             prefixes_text(PREFIX_LEAVING));
+}
+
+void prefixes_note_own_record(const RedisModuleString *name) {
+    size_t len, kept = 0;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    if (active == count || prefixes_match(key, len) != PREFIX_NONE) return;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].state == PREFIX_NONE && begins(&all[i], key, len))
+            RedisModule_Free(all[i].text);
+        else
+            all[kept++] = all[i];
+    }
+    count = kept;
 }
 
 const char *prefixes_text(prefix_state state) {
@@ -230,8 +263,7 @@ prefix_state prefixes_match(const char *key, size_t len) {
     if (!every_key && (len == 0 || !first_byte[(unsigned char)*key])) return PREFIX_NONE;
     prefix_state best = PREFIX_NONE;
     for (size_t i = 0; i < count && best != PREFIX_SERVING; i++)
-        if (all[i].state > best && all[i].len <= len && !memcmp(all[i].text, key, all[i].len))
-            best = all[i].state;
+        if (all[i].state > best && begins(&all[i], key, len)) best = all[i].state;
     if (best == PREFIX_NONE || is_own(key, len)) return PREFIX_NONE;
     return loading ? PREFIX_SERVING : best;
 }

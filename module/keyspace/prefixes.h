@@ -8,8 +8,8 @@
  *                found, what is new is the server's own
  *
  * so no record is ever out of reach. One under which there was nothing any more is remembered, in
- * case a map comes from another node that has not forgotten it yet. docs/transparent.md tells
- * users, transparent/serve.h how.
+ * case a map comes from another node that has not forgotten it yet, until an application uses such
+ * names for records of its own. docs/transparent.md tells users, transparent/serve.h how.
  */
 #ifndef CKV_PREFIXES_H
 #define CKV_PREFIXES_H
@@ -49,8 +49,12 @@ void prefixes_note_cursor(void);
 
 /* Forgets those that are leaving, when it may: there are no records under them. */
 void prefixes_forget_leaving(void);
-/* Some may have come: those that were forgotten since the start are leaving again. */
-void prefixes_remember(void);
+/* A map has come: those that were forgotten since the start, and that a key of it begins with, are
+ * leaving again. */
+void prefixes_remember(map *m);
+/* An application has made a record by a command of ours: of a name that matches none, what was
+ * forgotten is no more to be remembered. */
+void prefixes_note_own_record(const RedisModuleString *key);
 
 /* Whether there is any, serving or leaving; in that state. */
 bool prefixes_any(void);

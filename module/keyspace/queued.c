@@ -231,11 +231,25 @@ void queued_await_no_more(void) {
     free_dict(&awaited);
 }
 
+static void each_of(RedisModuleDict *d, void (*handle)(const char *key, size_t len)) {
+    if (!d) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(d, "^", NULL, 0);
+    const char *key;
+    size_t len;
+    while ((key = RedisModule_DictNextC(it, &len, NULL))) handle(key, len);
+    RedisModule_DictIteratorStop(it);
+}
+
+void queued_each(void (*handle)(const char *key, size_t len)) {
+    each_of(keys.newer, handle);
+    each_of(keys.older, handle);
+}
+
 bool queued_holds(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
     if (unseen.any && !role_loads(ckv.ctx)) return true;
-    if (!keys.newer && !keys.older && !awaited) return false;
+    if ((!keys.newer && !keys.older && !awaited) || role_mirrors()) return false;
     const char *text = RedisModule_StringPtrLen(key, &len);
     return holds(keys.newer, text, len) || holds(keys.older, text, len) ||
            holds(awaited, text, len);

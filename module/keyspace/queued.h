@@ -46,7 +46,10 @@ void queued_await_begin(uint64_t client);
 void queued_await(uint64_t client, const char *key, size_t len);
 bool queued_awaits(void);
 void queued_await_no_more(void);
-/* Whether a key is left to the server. */
+/* Each name that is remembered for a transaction. */
+void queued_each(void (*handle)(const char *key, size_t len));
+/* Whether a key is left to the server. Not on a replica in a cluster, where nothing leaves before
+ * EXEC comes (transparent/leave.h). */
 bool queued_holds(const RedisModuleString *key);
 
 #endif

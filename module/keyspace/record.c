@@ -5,6 +5,7 @@
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/own_records.h"
+#include "keyspace/prefixes.h"
 #include "keyspace/removals.h"
 #include "keyspace/replicate.h"
 #include "core/map/map_young.h"
@@ -159,7 +160,9 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
     if (!done) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
-    if (!pos) record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
+    if (pos) return true;
+    prefixes_note_own_record(r->name);
+    record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
     return true;
 }
 

@@ -398,7 +398,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
         note_loaded(m);
     } else if (m->totals.records > 0) {
         aof_form_has_records();
-        prefixes_remember();
+        if (s->home != PLACES_NONE) prefixes_remember(m);
     }
     return s;
 }

@@ -26,3 +26,8 @@ bool role_may_expire(RedisModuleCtx *ctx) {
 bool role_may_evict(RedisModuleCtx *ctx) {
     return role_may_expire(ctx);
 }
+
+bool role_mirrors(void) {
+    int mirrors = REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_CLUSTER;
+    return (RedisModule_GetContextFlags(NULL) & mirrors) == mirrors;
+}

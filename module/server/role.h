@@ -21,6 +21,10 @@ bool role_repeats(RedisModuleCtx *ctx);
  * file is loaded. */
 bool role_follows(RedisModuleCtx *ctx);
 
+/* Whether this is a replica in a cluster. It is to hold in its maps what its primary does: slots
+ * leave map by map. */
+bool role_mirrors(void);
+
 /* Whether what has expired is deleted here: not where this server follows, nor while CLIENT PAUSE,
  * a failover or an import keeps the data as it is. */
 bool role_may_expire(RedisModuleCtx *ctx);

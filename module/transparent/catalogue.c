@@ -5,6 +5,7 @@
 #include "server/own_call.h"
 #include "server/renamed.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define SLOTS_LOG2 11 /* of the table: a server has some 400 commands, and modules bring more */
@@ -154,7 +155,7 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
                          .first = (int16_t)number(command, 3),
                          .last = (int16_t)number(command, 4),
                          .step = (int16_t)number(command, 5)};
-    memcpy(e.name, name, len);
+    for (size_t i = 0; i < len; i++) e.name[i] = (char)tolower((unsigned char)name[i]);
     e.served = served(e.name);
     if (e.served == CATALOGUE_OURS || is_ours(e.name)) return;
     e.kind = (uint8_t)kind_of(command, &e);

@@ -21,8 +21,12 @@ void leave_key(RedisModuleString *key);
 /* The same of a key that matches, if there is a record of that kind, which is replied. */
 bool leave_if(RedisModuleString *key, move_kind kind);
 
-/* While a pause of all writes keeps the AOF as it is, it is not told of what leaves. Behind it:
- * tells it, before anything else. */
-void leave_tell_untold(void);
+/* Before EXEC: on a replica in a cluster, where nothing may leave for long, what its commands need.
+ */
+void leave_queued(void);
+
+/* Before a command is looked at: the AOF is told of what left while a pause of all writes kept it
+ * as it was; and what left for a client of a replica's own comes back, where it may. */
+void leave_settle(void);
 
 #endif

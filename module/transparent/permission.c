@@ -47,9 +47,10 @@ static bool may_run(RedisModuleUser *user, const char *prefix, const char *name)
     RedisModuleString *argv[MOST_WORDS];
     int len = snprintf(text, sizeof text, "%s%s", prefix, name), argc = count_words(name);
     if (argc > MOST_WORDS) return false;
+    const char *word = !strcmp(name, "object") ? "encoding" : "usage"; /* of MEMORY */
     argv[0] = RedisModule_CreateString(NULL, text, (size_t)len);
     for (int i = 1; i < argc; i++)
-        argv[i] = RedisModule_CreateString(NULL, i == 1 ? "usage" : "k", i == 1 ? 5 : 1);
+        argv[i] = RedisModule_CreateString(NULL, i == 1 ? word : "k", i == 1 ? strlen(word) : 1);
     bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
     for (int i = 0; i < argc; i++) RedisModule_FreeString(NULL, argv[i]);
     return may;

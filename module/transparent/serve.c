@@ -275,6 +275,7 @@ static void on_multi(filtered *f, int argc) {
 }
 
 static void on_exec(filtered *f) {
+    leave_queued();
     queued_end(sender(f));
     if (acl_queued) permission_change();
     acl_queued &= queued_open(QUEUED_ANYBODY);
@@ -359,7 +360,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
 static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
-    if (!paused) leave_tell_untold();
+    if (!paused) leave_settle();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;

@@ -90,13 +90,27 @@ int serve_move_in(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 /* The filter's, without a key that the server would know of: while a slot is moved, it lets nobody
- * call a command for a key of it that is a record. From a user it would be a way around his rules.
- */
-int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+ * call a command for a key of it that is a record. From a user they would be a way around his
+ * rules. */
+static bool refuse_user(RedisModuleCtx *ctx, const char *name) {
     RedisModuleString *user = acl_user_name(ctx);
-    if (!user) return serve_move_out(ctx, argv, argc);
+    if (!user) return false;
     RedisModule_FreeString(ctx, user);
-    return RedisModule_ReplyWithError(ctx, "ERR unknown command '" SERVE_MOVE_OUT_UNASKED "'");
+    reply_error(ctx, "ERR unknown command '%s'", name);
+    return true;
+}
+
+int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (refuse_user(ctx, SERVE_MOVE_OUT_UNASKED)) return REDISMODULE_OK;
+    return serve_move_out(ctx, argv, argc);
+}
+
+int serve_move_back_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (refuse_user(ctx, SERVE_MOVE_BACK_UNASKED)) return REDISMODULE_OK;
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    bool moved = move_back(ctx, argv[1]) == MOVE_DONE;
+    if (moved) replicate_moved_in(ctx, argv[1]);
+    return RedisModule_ReplyWithLongLong(ctx, moved);
 }
 
 /* A command of an AOF: its arguments, of which every step-th is a key. */

@@ -5,6 +5,7 @@
 #include "commands/register.h"
 #include "keyspace/native.h"
 #include "server/reply.h"
+#include "server/version.h"
 #include "transparent/permission.h"
 #include "transparent/serve_cluster.h"
 #include "transparent/serve_debug.h"
@@ -162,6 +163,13 @@ static command_entry entry_of(const served_command *s) {
                            .key_flags = s->key_flags};
 }
 
+/* Of a command that asks: the keys are asked about together with it, by the rules of the server's
+ * own, or on Redis 7.0 who may not run it would be told that he may not have the key. Newer ones
+ * look by these keys for the node of a cluster that has them. */
+static bool hides_keys(void) {
+    return !version_is_redis(REDIS_8_2);
+}
+
 /* One of the two; without a syntax, so that the server lets any number of arguments pass: the
  * filter has counted them, and the error would name a command that nobody has sent. */
 static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool asks) {
@@ -175,8 +183,7 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool ask
     e.flags = flags;
     e.syntax = NULL;
     e.function = entries[served][asks];
-    /* The keys are asked about together with the command, by the rules of the server's own. */
-    if ((asks && e.keys != KEYS_COUNTED) || s->keys == SERVED_CURSOR)
+    if ((asks && e.keys != KEYS_COUNTED && hides_keys()) || s->keys == SERVED_CURSOR)
         e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;
     return RedisModule_CreateString(NULL, name, strlen(name));
@@ -201,6 +208,11 @@ static const command_entry own_commands[] = {
      "O(N) where N is the number of prefixes", NULL},
     {.name = SERVE_MOVE_OUT_UNASKED,
      .function = serve_move_out_unasked,
+     .flags = "write no-monitor no-slowlog",
+     .categories = "admin dangerous",
+     .keys = KEYS_NONE},
+    {.name = SERVE_MOVE_BACK_UNASKED,
+     .function = serve_move_back_unasked,
      .flags = "write no-monitor no-slowlog",
      .categories = "admin dangerous",
      .keys = KEYS_NONE},

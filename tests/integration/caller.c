@@ -6,6 +6,7 @@
  *                                                 none: key and value
  *   CALLER.ON !<event> ...                        the same, and replicate it
  *   CALLER.ON                                     no more; how often that was
+ *   CALLER.PUSH <key> <element>                   as LPUSH, named in upper case
  *   CALLER.FILTER                                 a filter that calls APPEND list x before each
  * command
  */
@@ -101,6 +102,15 @@ static int set_filter(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
+static int push(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE);
+    if (RedisModule_ListPush(key, REDISMODULE_LIST_HEAD, argv[2]) != REDISMODULE_OK)
+        return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
+    RedisModule_ReplicateVerbatim(ctx);
+    return RedisModule_ReplyWithLongLong(ctx, 1);
+}
+
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (RedisModule_Init(ctx, "caller", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK)
@@ -110,6 +120,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
         on_event);
     detached = RedisModule_GetDetachedThreadSafeContext(ctx);
     if (RedisModule_CreateCommand(ctx, "caller.on", set_on, "", 0, 0, 0) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "CALLER.PUSH", push, "write", 1, 1, 1) != REDISMODULE_OK ||
         RedisModule_CreateCommand(ctx, "caller.filter", set_filter, "", 0, 0, 0) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     return RedisModule_CreateCommand(ctx, "caller.call", call, "write", 0, 0, 0);

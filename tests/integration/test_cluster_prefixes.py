@@ -1,10 +1,11 @@
 """Slots that hold both, records of a prefix and values of the server's own, move from node to node under plain commands."""
 
 import pytest
+from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 
 from atomic import Redis, move, state, way_of
 from cluster import Cluster, Writer, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
-from helpers import info, now_ms, wait_for, wait_for_replica
+from helpers import info, now_ms, reply, wait_for, wait_for_replica
 
 
 @pytest.fixture(scope="module")
@@ -123,42 +124,63 @@ def test_what_moves_out_in_a_pause(cluster):
         assert info(q)["moved_out"] == before + 1
 
 
-def there(rc, keys):
-    return [(rc.execute_command("GET", key), rc.execute_command("TTL", key) > 0) for key in keys]
+def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
+    """Its primary knows nothing of that, and tells it to delete the map."""
+    slot = slot_of(b"for a replica's client")
+    key, kept = keys_of(slot, 2)
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with cluster.client() as rc, source.client() as r, replica.client() as q:
+        for name in (key, kept):
+            rc.execute_command("SET", name, b"v")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        assert q.bitcount(key) == 5
+        for command in (("MULTI",), ("BITCOUNT", kept), ("GET", kept)):
+            q.execute_command(*command)
+        assert q.execute_command("EXEC") == [5, b"v"]
+        move_slot(cluster, slot)
+        wait_for_replica(r)
+        assert q.execute_command("KEYS", "*" + map_name(slot).decode()[4:]) == []
+        assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
 
 
-@pytest.mark.parametrize("rewritten", (False, True), ids=("from the start", "rewritten"))
-def test_an_aof_knows_of_slots_that_came_and_went(rewritten):
-    """They go by the name of a map, which in an AOF of plain commands held nothing, and come with one, which plain commands miss."""
-    with Cluster(primaries=2, config={"ckv.prefixes": '"*"', "appendonly": "yes"}) as cluster:
-        slot = slot_of(b"to and fro")
-        keys = keys_of(slot, 8)
-        first = cluster.owner(slot)
-        second = other(cluster, first)
-        with cluster.client() as rc:
-            for i, key in enumerate(keys):
-                rc.execute_command("SET", key, i, "EX", 1000)
-            for node in cluster.primaries if rewritten else ():
-                with node.client() as r:
-                    r.bgrewriteaof()
-                    wait_for(lambda r=r: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
-            move_slot(cluster, slot)
-            for command in (("DEL", keys[0]), ("APPEND", keys[1], "x"), ("INCR", keys[2]), ("SETBIT", keys[3], 1, 1)):
-                rc.execute_command(*command)
-            state = there(rc, keys)
-        second.restart()
+def test_a_queued_name_waits_for_its_record(cluster):
+    """It is left to the server, which has nothing of the name as long as the map is on its way."""
+    slot = slot_of(b"a queued name")
+    key = keys_of(slot, 1)[0]
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    with cluster.client() as rc, target.client() as r, target.client() as q:
+        rc.execute_command("SET", key, "old")
+        r.execute_command("MULTI")
+        assert isinstance(reply(r, "BITCOUNT", key), MovedError)
+        start_move(source, target, slot)
+        q.execute_command("ASKING")
+        assert isinstance(reply(q, "APPEND", key, "+"), TryAgainError)
+        migrate(source, target, slot)
+        end_move(cluster, target, slot)
         cluster.wait()
-        with cluster.client() as rc:
-            assert there(rc, keys) == state
-            move_slot(cluster, slot)
-            for command in (("DEL", keys[4]), ("APPEND", keys[5], "x")):
-                rc.execute_command(*command)
-            state = there(rc, keys)
-        first.restart()
-        cluster.wait()
-        with cluster.client() as rc:
-            assert there(rc, keys) == state
-            assert sum(node.ask("DBSIZE") for node in cluster.primaries) == 6
+        r.execute_command("DISCARD")
+        assert rc.execute_command("APPEND", key, "+") == 4
+
+
+@pytest.mark.parametrize("rules", ("", "~* +get"), ids=("all may all", "one may get"))
+def test_who_asks_the_wrong_node_is_sent_to_the_other(cluster, rules):
+    """Newer servers look for the keys of a command before it is called, and rules for single commands have it called otherwise."""
+    here, there = cluster.primaries
+    key = next(b"%d" % n for n in range(100) if cluster.owner(slot_of(b"%d" % n)) is there)
+    mine = next(b"%d" % n for n in range(100) if cluster.owner(slot_of(b"%d" % n)) is here)
+    with here.client() as r:
+        if rules:
+            r.execute_command("ACL", "SETUSER", "single", "on", "nopass", *rules.split())
+        try:
+            for command in (("GET", key), ("SET", key, "v"), ("TTL", key), ("OBJECT", "ENCODING", key), ("DUMP", key)):
+                assert isinstance(reply(r, *command), MovedError), command
+            for command in (("MGET", mine, key), ("DEL", mine, key), ("MSET", mine, 1, key, 2)):
+                assert isinstance(reply(r, *command), ClusterCrossSlotError), command
+        finally:
+            r.execute_command("ACL", "DELUSER", "single")
 
 
 def test_a_map_comes_to_a_node_that_has_forgotten_its_prefixes():

@@ -497,3 +497,21 @@ def test_a_prefix_that_leaves_twice(own_server):
         ask(r, [("SET", f"user:{i}", i) for i in range(500)])
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
         assert r.execute_command("MGET", *[f"user:{i}" for i in range(500)]) == [b"%d" % i for i in range(500)]
+
+
+@pytest.mark.parametrize("name", ("backup", "ckv:7"))
+def test_records_of_ones_own_stay_when_a_map_comes(own_server, name):
+    """Under a prefix that was let go, and that an application uses for CSET since."""
+    with own_server({"ckv.maps": 16, **FAST}).client() as r:
+        r.config_set("ckv.prefixes", "user:")
+        r.config_set("ckv.prefixes", "")
+        wait_for(lambda: not info(r)["prefixes_leaving"], what="that the prefix is forgotten")
+        for i in range(100):
+            r.execute_command("CSET", f"user:{i}", i)
+        payload = r.dump("ckv:7")
+        r.delete("ckv:7")
+        r.restore(name, 0, payload)
+        time.sleep(0.3)
+        assert not info(r)["prefixes_leaving"]
+        assert r.exists(*(f"user:{i}" for i in range(100))) == 0
+        assert info(r)["records"] == r.execute_command("CDBSIZE")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from helpers import info, load, noise, reply, texts, wait_for
+from helpers import info, is_error, load, noise, reply, texts, wait_for
 from server import ROOT
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
@@ -75,6 +75,19 @@ def test_a_module_notices_nothing(servers):
             for modifiers in MODIFIERS:
                 for ours, theirs in zip(*(said(s, user, around, modifiers) for s in servers)):
                     assert ours == theirs, f"{user}, {around}, {modifiers}"
+
+
+@pytest.mark.parametrize("name", ("CALLER.PUSH", "caller.push"))
+def test_a_command_that_was_named_in_upper_case_finds_strings(servers, name):
+    for server in servers:
+        with server.client() as r:
+            r.set("k", "value")
+            assert is_error(reply(r, name, "k", "element"), "WRONGTYPE")
+            assert r.get("k") == b"value"
+            r.execute_command("MULTI")
+            r.execute_command(name, "k", "element")
+            assert is_error(r.execute_command("EXEC")[0], "WRONGTYPE")
+            assert r.get("k") == b"value"
 
 
 # An event, what leads to it, and a write that it comes in the midst of: the record before has expired, is not there, or has no map yet.

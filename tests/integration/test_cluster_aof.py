@@ -1,0 +1,139 @@
+"""What a node of a cluster has in its AOF of strings under a prefix: slots come and go by the names of their maps."""
+
+import pytest
+
+from cluster import Cluster, keys_of, move_slot, other, slot_of
+from helpers import wait_for
+
+PREAMBLES = pytest.mark.parametrize("preamble", ("yes", "no"), ids=("preamble", "plain"))
+
+
+def start(primaries, preamble="yes"):
+    return Cluster(primaries, config={"ckv.prefixes": '"*"', "appendonly": "yes", "aof-use-rdb-preamble": preamble})
+
+
+def rewrite(node):
+    with node.client() as r:
+        r.bgrewriteaof()
+        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        wait_for(lambda: r.info("persistence")["aof_rewrites"] > 0, what="the rewrite")
+
+
+def there(rc, keys):
+    def value(key):
+        kind = rc.execute_command("TYPE", key)
+        return rc.execute_command("GET", key) if kind in (b"string", b"none") else kind
+
+    return [(value(key), rc.execute_command("TTL", key) > 0) for key in keys]
+
+
+def check_restart(cluster, keys):
+    with cluster.client() as rc:
+        state = there(rc, keys)
+    for node in cluster.primaries:
+        node.restart()
+    cluster.wait()
+    with cluster.client() as rc:
+        assert there(rc, keys) == state
+    return state
+
+
+@pytest.mark.parametrize("rewritten", (False, True), ids=("from the start", "rewritten"))
+def test_slots_that_came_and_went(rewritten):
+    """They go by the name of a map, which in an AOF of plain commands held nothing, and come with one, which plain commands miss."""
+    with start(2) as cluster:
+        slot = slot_of(b"to and fro")
+        keys = keys_of(slot, 8)
+        first = cluster.owner(slot)
+        second = other(cluster, first)
+        with cluster.client() as rc:
+            for i, key in enumerate(keys):
+                rc.execute_command("SET", key, i, "EX", 1000)
+            for node in cluster.primaries if rewritten else ():
+                rewrite(node)
+            move_slot(cluster, slot)
+            for command in (("DEL", keys[0]), ("APPEND", keys[1], "x"), ("INCR", keys[2]), ("SETBIT", keys[3], 1, 1)):
+                rc.execute_command(*command)
+            state = there(rc, keys)
+        second.restart()
+        cluster.wait()
+        with cluster.client() as rc:
+            assert there(rc, keys) == state
+            move_slot(cluster, slot)
+            for command in (("DEL", keys[4]), ("APPEND", keys[5], "x")):
+                rc.execute_command(*command)
+            state = there(rc, keys)
+        first.restart()
+        cluster.wait()
+        with cluster.client() as rc:
+            assert there(rc, keys) == state
+            assert sum(node.ask("DBSIZE") for node in cluster.primaries) == 6
+
+
+@PREAMBLES
+@pytest.mark.parametrize("way", ("GETBIT", "RENAME", "HSET", "rewrite"))
+def test_commands_on_values_of_the_servers_own(preamble, way):
+    """While the file is loaded the cluster is not up, and refuses what a command that is called would call itself."""
+    with start(1, preamble) as cluster:
+        keys = keys_of(slot_of(b"native"), 8)
+        with cluster.client() as rc:
+            for key in keys:
+                rc.execute_command("SET", key, 1, "EX", 1000)
+            for key in keys[:6]:
+                if way == "GETBIT":
+                    rc.execute_command("GETBIT", key, 0)
+                elif way == "RENAME":
+                    rc.execute_command("RENAME", key, key + b":"), rc.execute_command("RENAME", key + b":", key)
+                elif way == "HSET":
+                    rc.execute_command("DEL", key), rc.execute_command("HSET", key, "field", 1)
+            if way == "rewrite":
+                rewrite(cluster.primaries[0])
+            rc.execute_command("DEL", keys[0])
+            rc.execute_command("UNLINK", keys[1], keys[6])
+            rc.execute_command("MSET", keys[2], 2, keys[7], 2)
+            rc.execute_command("SET", keys[3], 3)
+            if way != "HSET":
+                rc.execute_command("APPEND", keys[4], 4)
+                rc.execute_command("INCR", keys[5])
+        state = check_restart(cluster, keys)
+        assert [value for value, _ in state[:4]] == [None, None, b"2", b"3"] and state[6] == (None, False)
+
+
+@PREAMBLES
+def test_a_slot_that_has_left_stays_away(preamble):
+    """Its map is deleted by name: whatever a served command takes in, or a rewrite writes, is to be in there."""
+    with start(2, preamble) as cluster:
+        slot = slot_of(b"stays away")
+        keys = keys_of(slot, 4)
+        source = cluster.owner(slot)
+        with cluster.client() as rc:
+            for key in keys:
+                rc.execute_command("SET", key, "old")
+            rc.execute_command("SETBIT", keys[1], 1, 1)
+            rc.execute_command("SET", keys[1], "taken in")
+            rewrite(source)
+            rc.execute_command("SETBIT", keys[2], 1, 1)
+            rc.execute_command("SET", keys[2], "taken in")
+            move_slot(cluster, slot)
+            rc.execute_command("DEL", *keys[:3])
+        state = check_restart(cluster, keys)
+        assert [value for value, _ in state] == [None, None, None, b"old"]
+        assert source.ask("KEYS", "*") == []
+
+
+@PREAMBLES
+def test_the_setting_is_forgotten(preamble):
+    """No record is out of reach: an AOF that begins anew names the prefixes, or is told them."""
+    with start(1, preamble) as cluster:
+        node = cluster.primaries[0]
+        keys = keys_of(slot_of(b"forgotten"), 3)
+        with cluster.client() as rc:
+            for key in keys:
+                rc.execute_command("SET", key, "old")
+            rewrite(node)
+            rc.execute_command("APPEND", keys[1], " new")
+        del node.config["ckv.prefixes"]
+        node.restart()
+        cluster.wait()
+        with cluster.client() as rc:
+            assert [rc.execute_command("GET", key) for key in keys] == [b"old", b"old new", b"old"]
