@@ -109,7 +109,6 @@ void leave_key(RedisModuleString *key) {
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
     if (how.runs_later) queued_note(text, len);
-    if (how.runs_later && role_mirrors() && !pause_holds()) return; /* it leaves with EXEC */
     bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);

@@ -21,8 +21,8 @@ void leave_key(RedisModuleString *key);
 /* The same of a key that matches, if there is a record of that kind, which is replied. */
 bool leave_if(RedisModuleString *key, move_kind kind);
 
-/* Before EXEC: on a replica in a cluster, where nothing may leave for long, what its commands need.
- */
+/* Before EXEC: on a replica in a cluster, where nothing leaves for longer than a command, what its
+ * commands need. */
 void leave_queued(void);
 
 /* Before a command is looked at: the AOF is told of what left while a pause of all writes kept it
