@@ -4,6 +4,7 @@
 #include "commands/command_table.h"
 #include "commands/register.h"
 #include "keyspace/native.h"
+#include "keyspace/places.h"
 #include "server/reply.h"
 #include "server/version.h"
 #include "transparent/permission.h"
@@ -163,11 +164,11 @@ static command_entry entry_of(const served_command *s) {
                            .key_flags = s->key_flags};
 }
 
-/* Of a command that asks: the keys are asked about together with it, by the rules of the server's
- * own, or on Redis 7.0 who may not run it would be told that he may not have the key. Newer ones
- * look by these keys for the node of a cluster that has them. */
+/* Of a command that asks: its keys are asked about together with it, by the rules of the server's
+ * own, or who may not run it would be told that he may not have the key. But in a cluster newer
+ * servers look by them for the node that has them. */
 static bool hides_keys(void) {
-    return !version_is_redis(REDIS_8_2);
+    return places_layout() != PLACES_SLOTS || !version_is_redis(REDIS_8_2);
 }
 
 /* One of the two; without a syntax, so that the server lets any number of arguments pass: the
