@@ -224,8 +224,8 @@ bool record_persist(record *r) {
 static void delete_for(RedisModuleCtx *by, record *r) {
     map_delete(r->in->m, &r->key, &r->pos, expiry_ticks(r->now_ms));
     r->there = r->found = false;
-    quiet_signal_modified(by, r->name);
     map_home_drop_if_empty(r->ctx, r->in);
+    quiet_signal_modified(by, r->name);
     r->in = maps_at(r->db, r->place);
 }
 

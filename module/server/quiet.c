@@ -43,7 +43,9 @@ void quiet_signal_modified(RedisModuleCtx *ctx, RedisModuleString *key) {
         RedisModule_SignalModifiedKey(ctx, key);
         return;
     }
+    /* To open it is to find that it has expired, and who is told may come by here himself. */
+    RedisModuleKey *opened = RedisModule_OpenKey(ctx, key, REDISMODULE_WRITE);
     RedisModule_SetModuleOptions(ctx, options);
-    RedisModule_CloseKey(RedisModule_OpenKey(ctx, key, REDISMODULE_WRITE));
+    RedisModule_CloseKey(opened);
     quiet_set_options(ctx, options);
 }
