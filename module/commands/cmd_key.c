@@ -13,7 +13,7 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = clock_now_ms();
-    long long deleted = 0;
+    long long deleted = 0, records = 0;
     bool changed = false, sent_native = native_sent(ctx);
     for (int i = 1; i < argc; i++) {
         record r;
@@ -31,6 +31,7 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             record_delete(&r);
             if (existed) record_notify(&r, REDISMODULE_NOTIFY_GENERIC, "del");
             deleted += existed;
+            records++;
             changed = true;
         }
     }
@@ -38,6 +39,7 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         replicate_native_delete(ctx, argv + 1, (size_t)argc - 1);
     else if (changed)
         replicate_delete(ctx, argv + 1, (size_t)argc - 1);
+    replicate_count(ctx, records - 1);
     return RedisModule_ReplyWithLongLong(ctx, deleted);
 }
 

@@ -133,9 +133,10 @@ static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t a
     return true;
 }
 
-/* Writes all records. False: the error is replied. */
-static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
+/* Writes all values; returns how many of them are records. -1: the error is replied. */
+static int put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
     record ring[AHEAD];
+    int records = 0;
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
         RedisModuleString *value = k->argv[i * k->step + 1];
@@ -143,9 +144,11 @@ static bool put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int6
         if (answer == LOOKUP_NATIVE)
             put_native(ctx, r->name, value, expiry, at_ms);
         else if (!lookup_reply_answer(r, NULL, 0, answer) || !put(r, value, expiry, at_ms))
-            return false;
+            return -1;
+        else
+            records++;
     }
-    return true;
+    return records;
 }
 
 static void tell_left(RedisModuleCtx *ctx, const keys *k) {
@@ -161,13 +164,20 @@ static bool read_pairs(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
     return false;
 }
 
+/* Writes all pairs, and tells of them together. False: the error is replied. */
+static bool put_pairs(RedisModuleCtx *ctx, const keys *k) {
+    int records = put_all(ctx, k, MANY_NEVER, EXPIRY_NEVER);
+    if (records < 0) return false;
+    replicate_command(ctx, "CMSET", k->argv, (size_t)k->count * 2, 2);
+    replicate_count(ctx, records - 1);
+    tell_left(ctx, k);
+    return true;
+}
+
 int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     keys k;
-    if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k) ||
-        !put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER))
+    if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k) || !put_pairs(ctx, &k))
         return REDISMODULE_OK;
-    replicate_command(ctx, "CMSET", k.argv, (size_t)k.count * 2, 2);
-    tell_left(ctx, &k);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -175,9 +185,7 @@ int cmd_cmsetnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     keys k;
     if (!read_pairs(ctx, argv, argc, &k) || !all_usable(ctx, &k)) return REDISMODULE_OK;
     if (!all_there(ctx, &k, false)) return RedisModule_ReplyWithLongLong(ctx, 0);
-    if (!put_all(ctx, &k, MANY_NEVER, EXPIRY_NEVER)) return REDISMODULE_OK;
-    replicate_command(ctx, "CMSET", k.argv, (size_t)k.count * 2, 2);
-    tell_left(ctx, &k);
+    if (!put_pairs(ctx, &k)) return REDISMODULE_OK;
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }
 
@@ -251,7 +259,7 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!all_usable(ctx, &k)) return REDISMODULE_OK;
     if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);
     many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
-    if (!put_all(ctx, &k, expiry, at_ms)) return REDISMODULE_OK;
+    if (put_all(ctx, &k, expiry, at_ms) < 0) return REDISMODULE_OK;
     replicate_many(ctx, &k, expiry, at_ms);
     tell_left(ctx, &k);
     return RedisModule_ReplyWithLongLong(ctx, 1);

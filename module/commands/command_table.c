@@ -2,6 +2,8 @@
  * length; a test compares the two. */
 #include "commands/command_table.h"
 
+#include "keyspace/replicate.h"
+
 #include <stddef.h>
 
 /* What a command does with its keys; the server derives from it which permissions it takes. */
@@ -136,5 +138,10 @@ const command_entry command_table[] = {
     {"ckv", cmd_ckv, "admin", "admin dangerous", KEYS_NONE, 0,
      "<subcommand: STATS | TRAIN | OPTIMIZE | MOVE | MOVING | HELP> [way: IN | OUT] [prefix]",
      "Shows figures, trains dictionaries, optimizes pages, moves strings.", PER_MAP, NULL},
+    {.name = REPLICATE_COUNTED,
+     .function = replicate_counted,
+     .flags = "no-monitor no-slowlog",
+     .categories = "admin dangerous",
+     .keys = KEYS_NONE},
     {.name = NULL},
 };

@@ -5,6 +5,7 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/feed.h"
+#include "server/own_call.h"
 
 #include <string.h>
 
@@ -49,6 +50,33 @@ static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
         /* For nobody, and yet to replicas as well: WAITAOF waits for the offset of their stream. */
         RedisModule_Replicate(ctx, "CPLAIN", "lcv", (long long)step, command + 1, args, count);
     }
+}
+
+static long long uncounted;
+
+static void count_changes(RedisModuleCtx *ctx) {
+    for (; uncounted > 0; uncounted--) RedisModule_ReplicateVerbatim(ctx);
+}
+
+/* What is replicated counts also where it goes nowhere, as it does in a call without "!". To say
+ * for each that it is for nobody takes as long as to write a record. */
+void replicate_count(RedisModuleCtx *ctx, long long changes) {
+    uncounted = changes;
+    if (changes <= 0) return;
+    if (!feed_needed()) {
+        count_changes(ctx);
+        return;
+    }
+    RedisModuleCallReply *reply = own_call(ctx, REPLICATE_COUNTED, "");
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+int replicate_counted(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    if (uncounted <= 0)
+        return RedisModule_ReplyWithError(ctx, "ERR unknown command '" REPLICATE_COUNTED "'");
+    count_changes(ctx);
+    return RedisModule_ReplyWithNull(ctx);
 }
 
 static bool is_plain(RedisModuleString *key) {

@@ -29,6 +29,13 @@ void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key);
 void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
                        size_t count, size_t step);
 
+/* Each thing that is told counts as one change, after some of which a file is saved (`save`). So
+ * many more have been told with it. */
+void replicate_count(RedisModuleCtx *ctx, long long changes);
+/* The command that it calls. */
+#define REPLICATE_COUNTED CKV_ASKING_PREFIX "count"
+int replicate_counted(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
 /* A record is moved out because a command of the server's own comes next. Of keys under a prefix
  * only an AOF needs to know, and not every one: does nothing where it need not. */
 void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key);

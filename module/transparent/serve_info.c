@@ -237,6 +237,12 @@ static const catalogue_entry *command_of(span line, const char *kind) {
     return e && e->served != CATALOGUE_NOT_SERVED ? e : NULL;
 }
 
+/* Whether a line of some kind is about a command that only we send. */
+static bool is_ours(span line, const char *kind) {
+    span name = {line.at + strlen(kind), line.len - strlen(kind)};
+    return begins(name, CKV_SERVED_PREFIX) || begins(name, CKV_ASKING_PREFIX);
+}
+
 /* A subcommand that the module calls for itself. */
 static bool put_called(rewriting *r, span line) {
     span lines[VARIANTS] = {{0}};
@@ -250,8 +256,9 @@ static bool put_called(rewriting *r, span line) {
 static bool put_command(rewriting *r, span line) {
     static const char *const kinds[] = {"cmdstat_", "latency_percentiles_usec_"};
     size_t k = begins(line, kinds[0]) ? 0 : 1;
-    const catalogue_entry *e = begins(line, kinds[k]) ? command_of(line, kinds[k]) : NULL;
-    if (!e) return put_called(r, line);
+    if (!begins(line, kinds[k])) return false;
+    const catalogue_entry *e = command_of(line, kinds[k]);
+    if (!e) return is_ours(line, kinds[k]) || put_called(r, line);
     /* The server tells of its subcommands, one of which each of ours has called. */
     if (e->container) return true;
     span lines[VARIANTS] = {{0}};

@@ -205,7 +205,7 @@ def admin(server):
     return r
 
 
-NAMES = ["ckv+get k", "ckv.get k", "CKV+GET k", "ckv+set k v", "ckv+del k", "ckv+scan 0", "ckv+keys *", "ckv+dbsize", "cmoveout k"]
+NAMES = ["ckv+get k", "ckv.get k", "CKV+GET k", "ckv+set k v", "ckv+del k", "ckv+scan 0", "ckv+keys *", "ckv+dbsize", "ckv+count", "cmoveout k"]
 
 
 @pytest.mark.parametrize("on", ["*", ""], ids=["prefixes", "none"])
