@@ -88,17 +88,20 @@ static bool is_time_for_server(RedisModuleString *number, bool absolute, long lo
     return at <= now || at - now >= EXPIRY_TTL_MAX_MS / unit;
 }
 
-/* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT. */
+/* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT, SETEX, PSETEX. */
 static bool expires_in_server(filtered *f, const char *name, int argc) {
     const char *behind = strstr(name, "expire");
-    if (!behind || argc < 3) return false;
-    return is_time_for_server(arg(f, 2), !strcmp(behind, "expireat"), *name == 'p' ? 1 : 1000);
+    bool sets = !strcmp(name, "setex") || !strcmp(name, "psetex");
+    if ((!behind && !sets) || argc < 3) return false;
+    bool absolute = behind && !strcmp(behind, "expireat");
+    return is_time_for_server(arg(f, 2), absolute, *name == 'p' ? 1 : 1000);
 }
 
-/* SET may have options that we don't know, or that this server doesn't. */
-static bool knows_options(filtered *f, int argc) {
-    static const char *const words[] = {"ex", "px", "exat", "pxat", "nx", "xx", "get", "keepttl"};
-    for (int i = 3; i < argc; i++) {
+/* There may be options that we don't know, or that this server doesn't. */
+static bool knows_options(filtered *f, int first, int argc) {
+    static const char *const words[] = {"ex", "px",  "exat",    "pxat",   "nx",
+                                        "xx", "get", "keepttl", "persist"};
+    for (int i = first; i < argc; i++) {
         size_t w = 0, n = sizeof words / sizeof *words;
         while (w < n && !arg_is(arg(f, i), words[w])) w++;
         if (w == n) return false;
@@ -166,9 +169,10 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
         if (matches(f, i) == any) return any;
     if (any) return false;
     if (argc == 2) return true; /* a key alone */
-    if (expires_in_server(f, e->name, argc)) return false;
-    if (!strcmp(e->name, "set")) return knows_options(f, argc);
-    return strcmp(e->name, "getex") || knows_time(f, argc);
+    if (!strcmp(e->name, "set")) return knows_options(f, 3, argc);
+    if (!strcmp(e->name, "getex")) return knows_time(f, argc) && knows_options(f, 2, argc);
+    if (!strcmp(e->name, "msetex")) return knows_options(f, last + 2, argc);
+    return !expires_in_server(f, e->name, argc);
 }
 
 /* Whether a key's records, if there are any, are here. In a cluster they may be on their way to

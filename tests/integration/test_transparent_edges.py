@@ -158,12 +158,20 @@ def test_a_client_is_told_of_what_its_own_command_evicts(server):
 FAR = 33177117420  # in the year 3021, further away than a record can keep
 
 
+def give_time(r, command):
+    if is_error(reply(r, *command), "unknown command"):
+        pytest.skip(f"a server without {command[0]}")
+
+
 @pytest.mark.parametrize("give", [("SET", "key", "value", "EXAT", FAR), ("SET", "key", "value", "PXAT", FAR * 1000),
-                                  ("EXPIREAT", "key", FAR), ("PEXPIREAT", "key", FAR * 1000)])
+                                  ("EXPIREAT", "key", FAR), ("PEXPIREAT", "key", FAR * 1000),
+                                  ("GETEX", "key", "EXAT", FAR), ("GETEX", "key", "PXAT", FAR * 1000),
+                                  ("MSETEX", 1, "key", "value", "NX", "EXAT", FAR), ("MSETEX", 1, "key", "value", "PXAT", FAR * 1000)])
 def test_a_time_that_a_record_cannot_keep(server, give):
     with server.client() as r:
-        r.set("key", "value")
-        r.execute_command(*give)
+        if "NX" not in give:
+            r.set("key", "value")
+        give_time(r, give)
         assert r.execute_command("EXPIRETIME", "key") == FAR
         r.append("key", "s")
         assert r.execute_command("EXPIRETIME", "key") == FAR
@@ -171,6 +179,38 @@ def test_a_time_that_a_record_cannot_keep(server, give):
         # A server that has just started leaves keys alone until it knows of no transaction.
         wait_for(lambda: r.set("key", "value") and r.info("ckv")["ckv_records"] == 1)
         assert r.ttl("key") == -1
+
+
+@pytest.mark.parametrize("give", [("SETEX", "key", FAR, "value"), ("PSETEX", "key", FAR * 1000, "value"), ("GETEX", "key", "EX", FAR),
+                                  ("GETEX", "key", "PX", FAR * 1000), ("MSETEX", 1, "key", "value", "EX", FAR)])
+def test_a_time_to_live_that_a_record_cannot_keep(server, give):
+    with server.client() as r:
+        r.set("key", "value")
+        give_time(r, give)
+        assert FAR - 60 < r.ttl("key") <= FAR
+
+
+@pytest.mark.parametrize("give", [("GETEX", "key", "PXAT", 1), ("GETEX", "key", "EXAT", 1), ("GETEX", "key", "EX", 0), ("GETEX", "key", "PX", -5),
+                                  ("SETEX", "key", 0, "value"), ("PSETEX", "key", -1, "value"),
+                                  ("MSETEX", 2, "key", "value", "other", "value", "EXAT", 1)])
+def test_what_is_told_of_a_time_that_has_passed(own_server, give):
+    told = []
+    for config, module in ({"ckv.prefixes": "*"}, True), ({}, False):
+        with own_server(config, module=module).client() as r:
+            r.config_set("notify-keyspace-events", "KEA")
+            r.set("key", "value")
+            r.config_resetstat()
+            heard = r.pubsub()
+            heard.psubscribe("__keyevent*")
+            assert heard.get_message(timeout=30)["type"] == "psubscribe"
+            answer = str(reply(r, *give))
+            r.publish("__keyevent end", "end")
+            events = []
+            while not events or events[-1] != (b"__keyevent end", b"end"):
+                events += [(m["channel"], m["data"]) for m in [heard.get_message(timeout=30)]]
+            heard.close()
+            told.append((answer, events, [r.info("stats")[name] for name in ("expired_keys", "keyspace_hits", "keyspace_misses")]))
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("give", [("SET", "key", "value", "EXAT", 5), ("EXPIRE", "key", -1), ("PEXPIREAT", "key", 17)])
