@@ -197,12 +197,16 @@ static void free_names(awaited_name *n) {
     }
 }
 
+static void let_go(awaited_name *names) {
+    for (awaited_name *n = names; n; n = n->next) count_awaited(n, -1);
+    free_names(names);
+}
+
 void queued_await_begin(uint64_t client) {
     if (client == QUEUED_ANYBODY || !waiting) return;
     awaited_name *names = NULL;
     RedisModule_DictDelC(waiting, &client, sizeof client, &names);
-    for (awaited_name *n = names; n; n = n->next) count_awaited(n, -1);
-    free_names(names);
+    let_go(names);
     if (RedisModule_DictSize(waiting) == 0) free_dict(&waiting);
 }
 
@@ -219,6 +223,40 @@ void queued_await(uint64_t client, const char *key, size_t len) {
 
 bool queued_awaits(void) {
     return awaited != NULL;
+}
+
+bool queued_awaits_unknown(void) {
+    uint64_t anybody = QUEUED_ANYBODY;
+    return holds(waiting, &anybody, sizeof anybody);
+}
+
+static bool still_waits(uint64_t client) {
+    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    return client == QUEUED_ANYBODY ||
+           (RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
+            info.flags & REDISMODULE_CLIENTINFO_FLAG_BLOCKED);
+}
+
+void queued_await_look(void) {
+    RedisModuleDict *all = waiting;
+    if (!all) return;
+    waiting = NULL;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(all, "^", NULL, 0);
+    size_t len;
+    void *names;
+    const void *id;
+    while ((id = RedisModule_DictNextC(it, &len, &names))) {
+        uint64_t client;
+        memcpy(&client, id, sizeof client);
+        if (!still_waits(client)) {
+            let_go(names);
+            continue;
+        }
+        if (!waiting) waiting = RedisModule_CreateDict(NULL);
+        RedisModule_DictSetC(waiting, &client, sizeof client, names);
+    }
+    RedisModule_DictIteratorStop(it);
+    RedisModule_FreeDict(NULL, all);
 }
 
 void queued_await_no_more(void) {

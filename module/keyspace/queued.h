@@ -40,11 +40,14 @@ bool queued_unseen(void);
 /* Remembers a key of a command that is queued. */
 void queued_note(const char *key, size_t len);
 /* A client sends a command that may block, and so runs later too (BLMOVE writes a second key when
- * the first has come to be). Its keys are remembered until somebody has seen that no client waits
- * so, or until this one, which is known, sends another or goes. */
+ * the first has come to be). Its keys are remembered until it, if it is known, is looked at and
+ * waits no more, sends another such command or goes; those of one that is not until somebody has
+ * seen that no client waits so. */
 void queued_await_begin(uint64_t client);
 void queued_await(uint64_t client, const char *key, size_t len);
 bool queued_awaits(void);
+bool queued_awaits_unknown(void);
+void queued_await_look(void);
 void queued_await_no_more(void);
 /* Each name that is remembered for a transaction. */
 void queued_each(void (*handle)(const char *key, size_t len));

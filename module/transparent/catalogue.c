@@ -146,6 +146,13 @@ static bool is_ours(const char *name) {
            !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
 }
 
+/* Whether a command that waited looks at several keys when one of them has come to be. Redis 7.0
+ * only looks at those that it is to write. */
+static bool looks_again(const catalogue_entry *e) {
+    bool runs_again = RedisModule_CommandFilterGetClientId != NULL; /* which is as old */
+    return e->last > e->first || (runs_again && (e->kind == COMMAND_ASK || e->last < 0));
+}
+
 static void add(RedisModuleCallReply *command, catalogue_served *served) {
     size_t len;
     const char *name =
@@ -163,7 +170,7 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
     e.container = subs && RedisModule_CallReplyLength(subs) > 0;
     if (e.kind == COMMAND_KEYLESS) return;
     e.leaves_strings = leaves_strings(command);
-    e.blocks = has_flag(command, "blocking") && e.last > e.first;
+    e.blocks = has_flag(command, "blocking") && looks_again(&e);
     catalogue_entry *cell = cell_of(e.name, len);
     count += !*cell->name;
     *cell = e;

@@ -29,7 +29,7 @@ typedef struct catalogue_entry {
     uint8_t kind, served;              /* served: its number in the table of served commands */
     bool leaves_strings;               /* to the server, where no other command has left one */
     bool container;                    /* has subcommands */
-    bool blocks;                       /* it may, and has other keys than it waits for */
+    bool blocks;                       /* it may, and then looks at several keys again */
     bool renamed;                      /* goes by another name */
     int16_t arity, first, last, step;
 } catalogue_entry;

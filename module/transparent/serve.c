@@ -62,6 +62,38 @@ static void leave_range(filtered *f, int argc, int first, int last, int step) {
     for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(arg(f, i));
 }
 
+/* The number of who sends a command, where the server tells. */
+static uint64_t sender(filtered *f) {
+    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
+                                                : QUEUED_ANYBODY;
+}
+
+/* A command that waits runs when others have run, and is to find what they have set. */
+static void await_begin(filtered *f) {
+    queued_await_begin(sender(f));
+}
+
+static void await_key(filtered *f, const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (prefixes_match(text, len) == PREFIX_SERVING) queued_await(sender(f), text, len);
+}
+
+static void await_range(filtered *f, const catalogue_entry *e, int argc) {
+    int last = e->last < 0 ? e->last + argc : e->last;
+    if (last == e->first) return; /* it waits for this key, and sees what becomes of it */
+    await_begin(f);
+    for (int i = e->first; i <= last && i < argc; i++) await_key(f, arg(f, i));
+    transactions_count();
+}
+
+/* XREAD and XREADGROUP wait if they are told to. */
+static bool waits(filtered *f, const catalogue_entry *e, int argc) {
+    bool told = strncmp(e->name, "xread", 5) != 0;
+    for (int i = 1; i < argc && !told; i++) told = arg_is(arg(f, i), "block");
+    return e->blocks && told;
+}
+
 /* Its arguments; the caller frees them. */
 static RedisModuleString **all_args(filtered *f, int argc) {
     RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
@@ -69,11 +101,16 @@ static RedisModuleString **all_args(filtered *f, int argc) {
     return argv;
 }
 
-static void leave_asked(filtered *f, int argc) {
+static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
     RedisModuleString **argv = all_args(f, argc);
     int count = 0;
     int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
     for (int i = 0; at && i < count; i++) leave_key(argv[at[i]]);
+    if (at && waits(f, e, argc)) {
+        await_begin(f);
+        for (int i = 0; i < count; i++) await_key(f, argv[at[i]]);
+        transactions_count();
+    }
     RedisModule_Free(at);
     RedisModule_Free(argv);
 }
@@ -254,23 +291,6 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-/* The number of who sends a command, where the server tells. */
-static uint64_t sender(filtered *f) {
-    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
-                                                : QUEUED_ANYBODY;
-}
-
-/* The keys of a command that may block: it runs when others have run. */
-static void await_range(filtered *f, const catalogue_entry *e, int argc) {
-    queued_await_begin(sender(f));
-    for (int i = e->first; i <= e->last && i < argc; i++) {
-        size_t len;
-        const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
-        if (prefixes_match(key, len) == PREFIX_SERVING) queued_await(sender(f), key, len);
-    }
-    transactions_count();
-}
-
 /* With arguments it is refused, and in a script. */
 static void on_multi(filtered *f, int argc) {
     if (argc != 1 || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return;
@@ -298,7 +318,7 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
 /* Ours looks for the keys of a pattern when it runs: what is sorted may be another list by then,
  * and who may not sort it is not to have it gone over. */
 static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
-    leave_asked(f, argc);
+    leave_asked(f, e, argc);
     RedisModuleString **argv = all_args(f, argc);
     if (sort_keys_any(argv, argc) && !serve_by(f, e, false)) sort_keys_leave(argv, argc, leave_key);
     RedisModule_Free(argv);
@@ -326,7 +346,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         if (e->blocks) await_range(f, e, argc);
         break;
     case COMMAND_ASK:
-        leave_asked(f, argc);
+        leave_asked(f, e, argc);
         break;
     case COMMAND_SORT:
         on_sort(f, e, argc);

@@ -31,7 +31,7 @@ static void count_later(int64_t after_ms) {
 typedef struct clients {
     uint64_t *in_transaction;
     size_t count;
-    bool blocked; /* some are, and will write a key that they don't wait for */
+    bool blocked; /* some are, and will look at several keys again */
 } clients;
 
 /* What stands behind a word of a client's line; NULL: there is none. */
@@ -40,8 +40,8 @@ static const char *behind(const char *line, const char *end, const char *word) {
     return at ? at + strlen(word) : NULL;
 }
 
-/* Whether the last command of a client is one that blocks and writes another key then. */
-static bool waits_to_write(const char *line, const char *end) {
+/* Whether the last command of a client is one that blocks and looks at several keys then. */
+static bool looks_again(const char *line, const char *end) {
     const char *name = behind(line, end, " cmd="), *to = name;
     while (to && to < end && *to != ' ' && *to != '\n') to++;
     const catalogue_entry *e = name ? catalogue_own(name, (size_t)(to - name)) : NULL;
@@ -62,7 +62,7 @@ static clients list_in_transaction(const char *text, size_t len) {
             open |= *flags == 'x';
             blocked |= *flags == 'b';
         }
-        c.blocked |= blocked && waits_to_write(line, next);
+        c.blocked |= blocked && looks_again(line, next);
         if (!id || !open) continue;
         c.in_transaction =
             RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
@@ -82,14 +82,7 @@ static bool in_doubt(void) {
     return queued_doubted() || queued_unseen() || queued_awaits();
 }
 
-static void count_transactions(RedisModuleCtx *ctx, void *unused) {
-    (void)unused;
-    count_due = false;
-    if (may_hold_back()) {
-        count_later(COUNT_EVERY_MS);
-        return;
-    }
-    uint64_t began_us = clock_monotonic_us();
+static void look_at_all(RedisModuleCtx *ctx) {
     RedisModuleCallReply *list = own_call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
@@ -101,6 +94,18 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
         RedisModule_Free(c.in_transaction);
     }
     if (list) RedisModule_FreeCallReply(list);
+}
+
+static void count_transactions(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    count_due = false;
+    if (may_hold_back()) {
+        count_later(COUNT_EVERY_MS);
+        return;
+    }
+    uint64_t began_us = clock_monotonic_us();
+    queued_await_look();
+    if (queued_doubted() || queued_unseen() || queued_awaits_unknown()) look_at_all(ctx);
     if (!in_doubt()) return;
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
     int64_t after_ms = COUNT_EVERY_MS + took_ms * COUNT_SHARE;

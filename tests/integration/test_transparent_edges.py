@@ -269,7 +269,8 @@ def test_the_error_of_a_command_that_replies_an_old_value_is_its_own(server):
         assert r.lrange("list", 0, -1) == [b"one"]
 
 
-def test_who_is_blocked_by_a_stream_finds_what_has_overwritten_it(own_server):
+@pytest.mark.parametrize("change", ["SET stream string", "MSET stream string", "MULTI|DEL stream|SET stream string|EXEC"])
+def test_who_is_blocked_by_a_stream_finds_what_has_overwritten_it(own_server, change):
     told = []
     for config in {}, {"ckv.prefixes": "*"}:
         server = own_server(config)
@@ -278,8 +279,33 @@ def test_who_is_blocked_by_a_stream_finds_what_has_overwritten_it(own_server):
             r.xgroup_create("stream", "group")
             waiting.sendall(b"XREADGROUP GROUP group me BLOCK 0 STREAMS stream >\r\n")
             wait_for(lambda: r.info("clients")["blocked_clients"] == 1, what="a blocked client")
-            r.set("stream", "a string")
+            for command in change.split("|"):
+                r.execute_command(*command.split())
             told.append(waiting.recv(1000))
+    assert told[0] == told[1]
+
+
+WAITING = {
+    "BLPOP a b 0": "LPUSH b x",
+    "BZPOPMAX a b 0": "ZADD b 1 x",
+    "BLMPOP 0 2 a b LEFT": "LPUSH b x",
+    "BZMPOP 0 2 a b MIN": "ZADD b 1 x",
+    "XREAD BLOCK 0 STREAMS a b $ $": "XADD b 1-1 field value",
+}
+
+
+@pytest.mark.parametrize("waits", WAITING)
+def test_who_waits_for_several_keys_finds_what_one_has_become(own_server, waits):
+    """Servers that run the command again say so, others don't."""
+    told = []
+    for config in {}, {"ckv.prefixes": "*"}:
+        server = own_server(config)
+        with server.client() as r, server.socket() as waiting:
+            waiting.sendall(waits.encode() + b"\r\n")
+            wait_for(lambda: r.info("clients")["blocked_clients"] == 1, what="a blocked client")
+            r.set("a", "a string")
+            r.execute_command(*WAITING[waits].split())
+            told.append((waiting.recv(1000), r.get("a"), r.type("b")))
     assert told[0] == told[1]
 
 
