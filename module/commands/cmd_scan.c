@@ -43,6 +43,7 @@ typedef struct filter {
     size_t pattern_len;
     bool expiring, lasting; /* which of the two are wanted */
     bool other_type;        /* none is: what is wanted are no strings */
+    removals *expired;      /* those that are met; NULL: they stay */
 } filter;
 
 static filter filter_all(RedisModuleCtx *ctx) {
@@ -69,6 +70,45 @@ static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_po
     return matches(f, key, len);
 }
 
+/* ---- what has expired ------------------------------------------------------------------------ */
+
+/* Whether it goes when it is met, as SCAN and RANDOMKEY have it. */
+static bool may_expire(RedisModuleCtx *ctx) {
+    int nested = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
+    return role_may_expire(ctx) &&
+           (settings_expire_nested() || !(RedisModule_GetContextFlags(ctx) & nested));
+}
+
+static void filter_expires(RedisModuleCtx *ctx, filter *f) {
+    static removals met;
+    met.db = f->db;
+    f->expired = may_expire(ctx) ? &met : NULL;
+}
+
+static void note_if_expired(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
+    bool expired = map_expiry_ms(pos) <= f->now_ms;
+    if (expired && f->expired && f->expired->count < REMOVALS_MAX && matches(f, key, len))
+        removals_note(f->expired, key, len);
+}
+
+/* The look-up deletes it. */
+static void expire_met(RedisModuleCtx *ctx, const filter *f) {
+    static removals gone;
+    if (!f->expired || f->expired->count == 0) return;
+    gone.db = f->db;
+    record_gather_expired(&gone);
+    for (size_t i = 0; i < f->expired->count; i++) {
+        record r;
+        lookup_answer answer = lookup_quietly(ctx, f->expired->keys[i], f->now_ms, &r);
+        (void)answer;
+        RedisModule_FreeString(NULL, f->expired->keys[i]);
+    }
+    record_gather_expired(NULL);
+    f->expired->count = 0;
+    ckv.stats.expired_lazily += gone.count;
+    removals_announce(ctx, &gone, REMOVALS_EXPIRED);
+}
+
 /* ---- CSCAN ----------------------------------------------------------------------------------- */
 
 /* Keys one behind the other, each after its length: the reply begins with the cursor, which is
@@ -79,15 +119,12 @@ typedef struct gathering {
     long found;
     uint8_t *bytes;
     size_t used, cap;
-    removals *expired; /* NULL: it stays */
 } gathering;
 
 static bool gather(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
     gathering *g = context;
     g->looked_at++;
-    bool expired = map_expiry_ms(pos) <= g->filter.now_ms;
-    if (expired && g->expired && g->expired->count < REMOVALS_MAX && matches(&g->filter, key, len))
-        removals_note(g->expired, key, len);
+    note_if_expired(&g->filter, key, len, pos);
     if (!wanted(&g->filter, key, len, pos)) return true;
     if (g->used + sizeof len + len > g->cap) {
         g->cap = 2 * g->cap + sizeof len + len + 256;
@@ -109,30 +146,6 @@ static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
         cursor = (place << 32) + position;
     }
     return cursor >> 32 < ckv.places ? cursor : 0;
-}
-
-/* Whether what has expired goes when a scan meets it, as SCAN has it. */
-static bool may_expire(RedisModuleCtx *ctx) {
-    int nested = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
-    return role_may_expire(ctx) &&
-           (settings_expire_nested() || !(RedisModule_GetContextFlags(ctx) & nested));
-}
-
-/* The look-up deletes it. */
-static void expire_met(RedisModuleCtx *ctx, const gathering *g) {
-    static removals gone;
-    gone.db = g->filter.db;
-    record_gather_expired(&gone);
-    for (size_t i = 0; i < g->expired->count; i++) {
-        record r;
-        lookup_answer answer = lookup_quietly(ctx, g->expired->keys[i], g->filter.now_ms, &r);
-        (void)answer;
-        RedisModule_FreeString(NULL, g->expired->keys[i]);
-    }
-    record_gather_expired(NULL);
-    g->expired->count = 0;
-    ckv.stats.expired_lazily += gone.count;
-    removals_announce(ctx, &gone, REMOVALS_EXPIRED);
 }
 
 static int reply_scan(RedisModuleCtx *ctx, const gathering *g, uint64_t cursor) {
@@ -194,11 +207,9 @@ int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!parse_cursor(argv[1], &cursor))
         return RedisModule_ReplyWithError(ctx, "ERR invalid cursor");
     if (!parse_scan(ctx, argv, argc, &g.filter, &count)) return REDISMODULE_OK;
-    static removals expired;
-    expired.db = g.filter.db;
-    g.expired = may_expire(ctx) ? &expired : NULL;
+    filter_expires(ctx, &g.filter);
     cursor = scan(&g, cursor, count);
-    if (expired.count > 0) expire_met(ctx, &g);
+    expire_met(ctx, &g.filter);
     reply_scan(ctx, &g, cursor);
     RedisModule_Free(g.bytes);
     return REDISMODULE_OK;
@@ -214,6 +225,7 @@ typedef struct listing {
 
 static bool list(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
     listing *l = context;
+    note_if_expired(&l->filter, key, len, pos);
     if (!wanted(&l->filter, key, len, pos)) return true;
     RedisModule_ReplyWithStringBuffer(l->ctx, (const char *)key, len);
     return ++l->found < l->limit;
@@ -272,11 +284,14 @@ int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
     listing l = {ctx, filter_all(ctx), 0, 1};
     uint64_t records = maps_totals_of(l.filter.db).totals.records;
+    filter_expires(ctx, &l.filter);
     for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
         const keyed_map *s = random_map(l.filter.db);
         if (s) map_visit_random(s->m, random_number(), list, &l);
+        expire_met(ctx, &l.filter);
     }
     if (l.found == 0) list_all(&l);
+    expire_met(ctx, &l.filter);
     /* Where what has expired has to stay, a server tells such a key rather than none. */
     if (l.found == 0 && !role_may_expire(ctx)) {
         l.filter.now_ms = INT64_MIN;

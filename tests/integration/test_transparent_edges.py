@@ -333,6 +333,27 @@ def test_what_has_expired_is_there_for_who_imports_it(own_server):
     assert told[0] == told[1]
 
 
+def test_randomkey_deletes_what_it_meets_expired(own_server):
+    told = []
+    for config, module in ({"ckv.prefixes": "*", **EAGER}, True), (EAGER, False):
+        server = own_server({"enable-debug-command": "yes", **config}, module=module)
+        with server.client() as r:
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+            r.config_set("notify-keyspace-events", "Ex")
+            for i in range(5):
+                r.set(f"key:{i}", "value", px=1)
+            r.hset("hash", "field", "value")
+            time.sleep(0.01)
+
+            def draw():
+                while r.dbsize() > 1:
+                    assert r.randomkey() == b"hash"
+                r.publish("end", "end")
+
+            told.append((follow(server, draw, b"end\r\n").count(b"DEL\r\n"), r.info("stats")["expired_keys"]))
+    assert told == [(5, 5)] * 2
+
+
 def test_randomkey_tells_of_what_has_expired_and_has_to_stay(server):
     with server.client() as r, server.client() as other:
         r.execute_command("MULTI")
