@@ -58,8 +58,9 @@ RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, co
                                   RedisModuleString *const *args, size_t count) {
     native_note_call(command);
     /* To nobody at all would hold for what other modules call within, too. */
-    return own_call(ctx, renamed_to(command), how == NATIVE_REPLICATES ? "!E0v" : "!ARE0v", args,
-                    count);
+    return native_note_reply(command,
+                             own_call(ctx, renamed_to(command),
+                                      how == NATIVE_REPLICATES ? "!E0v" : "!ARE0v", args, count));
 }
 
 int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {

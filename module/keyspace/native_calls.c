@@ -5,22 +5,45 @@
 
 #include <string.h>
 
-static RedisModuleDict *calls; /* by name, how many; NULL: none */
+/* By name, how many; NULL: none. */
+static RedisModuleDict *calls, *failures;
+
+static uint64_t count_of(RedisModuleDict *d, const char *command) {
+    return d ? (uintptr_t)RedisModule_DictGetC(d, (void *)command, strlen(command), NULL) : 0;
+}
+
+static void count(RedisModuleDict **d, const char *command) {
+    if (!*d) *d = RedisModule_CreateDict(NULL);
+    RedisModule_DictReplaceC(*d, (void *)command, strlen(command),
+                             (void *)(uintptr_t)(count_of(*d, command) + 1));
+}
 
 void native_note_call(const char *command) {
-    if (!calls) calls = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(calls, (void *)command, strlen(command),
-                             (void *)(uintptr_t)(native_calls_of(command) + 1));
+    count(&calls, command);
+}
+
+RedisModuleCallReply *native_note_reply(const char *command, RedisModuleCallReply *reply) {
+    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_ERROR)
+        count(&failures, command);
+    return reply;
 }
 
 uint64_t native_calls_of(const char *command) {
-    return calls ? (uintptr_t)RedisModule_DictGetC(calls, (void *)command, strlen(command), NULL)
-                 : 0;
+    return count_of(calls, command);
+}
+
+uint64_t native_failures_of(const char *command) {
+    return count_of(failures, command);
+}
+
+static void forget(RedisModuleDict **d) {
+    if (*d) RedisModule_FreeDict(NULL, *d);
+    *d = NULL;
 }
 
 void native_forget_calls(void) {
-    if (calls) RedisModule_FreeDict(NULL, calls);
-    calls = NULL;
+    forget(&calls);
+    forget(&failures);
 }
 
 size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {

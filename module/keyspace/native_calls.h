@@ -6,9 +6,12 @@
 #include "ckv.h"
 
 /* The server counts a command that is served and calls its own as both: that it was called from
- * here, by its name in lower case, and how often; from now on it was not. */
+ * here, by its name in lower case, how often, and how often it failed; from now on it was not. */
 void native_note_call(const char *command);
+/* What it replied, which is returned. */
+RedisModuleCallReply *native_note_reply(const char *command, RedisModuleCallReply *reply);
 uint64_t native_calls_of(const char *command);
+uint64_t native_failures_of(const char *command);
 void native_forget_calls(void);
 
 /* What MEMORY USAGE says of a key, bytes; 0: there is none. */

@@ -35,7 +35,7 @@ RedisModuleCallReply *scanning_ask(RedisModuleCtx *ctx, const char *command,
     native_note_call(command);
     RedisModuleCallReply *reply = own_call(ctx, renamed_to(command), "!Esv", first, more, count);
     acl_trust(trusted);
-    return reply;
+    return native_note_reply(command, reply);
 }
 
 bool scanning_is_array(RedisModuleCallReply *reply) {

@@ -183,19 +183,23 @@ static command_stats read_stats(span line) {
     return s;
 }
 
-/* Of the server's own command, the share that was not called by ours that stands for it. */
-static command_stats without_ours(command_stats s, uint64_t ours) {
-    uint64_t left = s.calls > ours ? s.calls - ours : 0;
+static uint64_t less(uint64_t number, uint64_t by) {
+    return number > by ? number - by : 0;
+}
+
+/* Of the server's own command, what was not called by ours that stands for it. */
+static command_stats without_ours(command_stats s, const char *name) {
+    uint64_t left = less(s.calls, native_calls_of(name));
     double share = s.calls ? (double)left / (double)s.calls : 0;
     return (command_stats){left, (uint64_t)((double)s.us * share), s.rejected,
-                           (uint64_t)((double)s.failed * share)};
+                           less(s.failed, native_failures_of(name))};
 }
 
 static void put_stats(rewriting *r, const char *name, const span lines[VARIANTS]) {
     command_stats sum = {0};
     for (size_t i = 0; i < VARIANTS; i++) {
         command_stats s = read_stats(lines[i]);
-        if (!*variants[i]) s = without_ours(s, native_calls_of(name));
+        if (!*variants[i]) s = without_ours(s, name);
         sum.calls += s.calls;
         sum.us += s.us;
         sum.rejected += s.rejected;
@@ -243,12 +247,17 @@ static bool is_ours(span line, const char *kind) {
     return begins(name, CKV_SERVED_PREFIX) || begins(name, CKV_ASKING_PREFIX);
 }
 
-/* A subcommand that the module calls for itself. */
+/* One that is not served, but that the module has called for itself. */
 static bool put_called(rewriting *r, span line) {
     span lines[VARIANTS] = {{0}};
-    if (!begins(line, "cmdstat_" NATIVE_MEMORY_USAGE ":")) return false;
+    static const char kind[] = "cmdstat_";
+    const char *at = line.at + strlen(kind), *end = memchr(line.at, ':', line.len);
+    char name[CATALOGUE_NAME_MAX + 1] = "";
+    if (!begins(line, kind) || !end || (size_t)(end - at) >= sizeof name) return false;
+    memcpy(name, at, (size_t)(end - at));
+    if (native_calls_of(name) == 0) return false;
     lines[VARIANTS - 1] = line;
-    put_stats(r, NATIVE_MEMORY_USAGE, lines);
+    put_stats(r, name, lines);
     return true;
 }
 
@@ -290,6 +299,7 @@ int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModuleCallReply *reply =
         own_call(ctx, renamed_to("info"), "Ev", argv + 1, (size_t)argc - 1);
     native_note_call("info");
+    native_note_reply("info", reply);
     if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_STRING)
         return native_reply(ctx, reply);
     RedisModuleString *text = RedisModule_CreateStringFromCallReply(reply);

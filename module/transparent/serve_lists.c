@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
 #include "server/own_call.h"
@@ -129,6 +130,7 @@ static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
         bool trusted = acl_trust(true);
+        native_note_call("crandomkey");
         RedisModuleCallReply *reply = own_call(ctx, "CRANDOMKEY", "!");
         acl_trust(trusted);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;

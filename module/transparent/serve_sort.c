@@ -21,5 +21,5 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModuleCallReply *reply =
         own_call(ctx, renamed_to(name), user ? "!CE0v" : "!E0v", argv + 1, (size_t)argc - 1);
     if (user) RedisModule_FreeString(ctx, user);
-    return native_reply(ctx, reply);
+    return native_reply(ctx, native_note_reply(name, reply));
 }

@@ -2,6 +2,7 @@
 #include "transparent/sort_keys.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/native_calls.h"
 #include "server/own_call.h"
 #include "server/reply.h"
 
@@ -37,11 +38,14 @@ static RedisModuleCallReply *elements_of(RedisModuleString *key, const range *pa
     RedisModule_CloseKey(handle);
     switch (type) {
     case REDISMODULE_KEYTYPE_LIST:
+        native_note_call("lrange");
         if (part->first) return own_call(ckv.ctx, "LRANGE", "sss", key, part->first, part->last);
         return own_call(ckv.ctx, "LRANGE", "scc", key, "0", "-1");
     case REDISMODULE_KEYTYPE_SET:
+        native_note_call("smembers");
         return own_call(ckv.ctx, "SMEMBERS", "s", key);
     case REDISMODULE_KEYTYPE_ZSET:
+        native_note_call("zrange");
         return own_call(ckv.ctx, "ZRANGE", "scc", key, "0", "-1");
     }
     return NULL;

@@ -1,6 +1,7 @@
 /* transactions.c: asking the server for its clients' transactions. See transactions.h. */
 #include "transparent/transactions.h"
 
+#include "keyspace/native_calls.h"
 #include "keyspace/queued.h"
 #include "server/clock.h"
 #include "server/own_call.h"
@@ -83,6 +84,7 @@ static bool in_doubt(void) {
 }
 
 static void look_at_all(RedisModuleCtx *ctx) {
+    native_note_call("client|list");
     RedisModuleCallReply *list = own_call(ctx, "CLIENT", "c", "LIST");
     size_t len = 0;
     const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;

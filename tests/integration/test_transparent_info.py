@@ -67,6 +67,40 @@ def test_figures_are_those_of_a_plain_server(pair):
         assert sorted(figures[0][kind].items()) == sorted(figure.items())
 
 
+FAILING = """SET key v EX 0|SET hash v NX|SET hash v NX|SET hash v XX GET|INCR hash|GET hash|MSET hash v key v
+HSET hash field value|APPEND hash x|MEMORY USAGE key SAMPLES -1|MEMORY USAGE key|OBJECT FREQ key|GETDEL hash|SCAN nowhere|DEL hash"""
+
+
+def test_failures_are_those_of_a_plain_server(pair):
+    told = []
+    for server in pair:
+        with server.client() as r:
+            r.hset("hash", "field", "value")
+            r.config_resetstat()
+            told.append([(line, reply(r, *line.split()) and counts(r)) for line in FAILING.replace("\n", "|").split("|")])
+    for ours, plain in zip(*told):
+        assert ours == plain
+
+
+def test_what_nobody_has_sent_is_not_shown(pair):
+    told = []
+    for server in pair:
+        with server.client() as r, server.client() as other:
+            r.config_resetstat()
+            for kind, add in ("list", r.rpush), ("set", r.sadd), ("sorted", lambda key, value: r.zadd(key, {value: 1})):
+                add(kind, "a")
+                r.execute_command("SORT", kind, "BY", "nosort", "GET", "text:*")
+            r.mset({"text:a": "x", "text:b": "y"})
+            r.keys("*")
+            r.scan(0)
+            r.randomkey()
+            r.setbit("text:a", 1, 1)
+            other.execute_command("MULTI")
+            time.sleep(1.2)  # somebody has looked at all clients
+            told.append({name for name in r.info("commandstats") if not name.startswith(("cmdstat_co", "cmdstat_acl"))})
+    assert told[0] == told[1]
+
+
 def test_no_name_of_ours_is_shown(pair):
     with pair[0].client() as r:
         work(r)
