@@ -21,11 +21,19 @@ static void on_module(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     serve_modules_changed();
 }
 
+static bool draw_secret(uint64_t secret[2]) {
+    const ssize_t bytes = 2 * sizeof *secret;
+    return getrandom(secret, (size_t)bytes, 0) == bytes;
+}
+
+/* Maps have a secret that goes with them into files; that of phrases leaves nowhere. */
 static bool start_core(void) {
+    uint64_t of_phrases[2];
     ckv.mem =
         (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free, RedisModule_MallocSize};
-    return getrandom(ckv.secret, sizeof ckv.secret, 0) == (ssize_t)sizeof ckv.secret &&
-           map_shared_init(&ckv.shared, &ckv.mem, 3);
+    if (!draw_secret(ckv.secret) || !draw_secret(of_phrases)) return false;
+    phrase_set_secret(of_phrases);
+    return map_shared_init(&ckv.shared, &ckv.mem, 3);
 }
 
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,

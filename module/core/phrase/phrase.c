@@ -138,6 +138,11 @@ static bool measure(const phrase_plan *plan, const uint32_t *order, needs *needs
 
 /* ---- building -------------------------------------------------------------------------------- */
 
+void phrase_set_secret(const uint64_t secret[2]) {
+    phrase_secret[0] = secret[0] | 1;
+    phrase_secret[1] = secret[1];
+}
+
 /* The next table's place in the block, if there is one yet. */
 static void *take(uint8_t *block, size_t *at, size_t bytes) {
     void *place = block ? block + *at : NULL;
@@ -276,6 +281,7 @@ static phrase_dict outline(const mem *m, const phrase_plan *plan, const needs *n
                      .text_len = needs->text_len};
     d.match.cell_count = (texts(plan) - 256 + needs->markers) * 3 / 2 + 8;
     d.match.filter_shift = filter_shift(texts(plan));
+    memcpy(d.match.secret, phrase_secret, sizeof d.match.secret);
     d.first_bits = FIRST_BITS(plan->n);
     return d;
 }

@@ -44,6 +44,11 @@ typedef struct phrase_sample {
 /* For each byte that a dictionary may take, so many of records are stored, or more. */
 #define PHRASE_RECORDS 33
 
+/* Nobody who chooses records should know this: what is learned, encoded and decoded is the same
+ * under every secret, but who knows it can make that slow. To be set before any other thread is
+ * there, for the dictionaries that are made from then on. */
+void phrase_set_secret(const uint64_t secret[2]);
+
 /*
  * Learns a dictionary from `n` samples, which are only read. Up to 16 MB of samples are looked at.
  * `max_bytes` is what phrase_bytes() may be; it is exceeded only if it is below what the

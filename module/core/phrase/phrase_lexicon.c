@@ -94,6 +94,7 @@ bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes, bool cheapest) 
     x->text_max = 16 * x->max;
     x->match.cell_count = 3 * x->max;
     x->match.filter_shift = 64 - filter_bits(x);
+    memcpy(x->match.secret, phrase_secret, sizeof x->match.secret);
     x->text = m->alloc(x->text_max + PHRASE_TEXT_PAD);
     x->at = m->alloc(x->max * sizeof *x->at);
     x->count = m->alloc((x->max + COPY_CODES) * sizeof *x->count);

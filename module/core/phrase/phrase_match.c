@@ -1,6 +1,9 @@
 /* phrase_match.c: the parts of phrase_match.h that need not be fast. */
 #include "phrase/phrase_match.h"
 
+/* For programs that have nobody to fear: digits of the golden ratio and of pi. */
+uint64_t phrase_secret[2] = {0x9e3779b97f4a7c15u, 0x243f6a8885a308d3u};
+
 /* The first `len` bytes at p, at most 8, as one word. At least 8 bytes before their end can be
  * read. */
 static inline uint64_t word_at(const uint8_t *p, size_t len) {
@@ -33,23 +36,23 @@ static inline uint64_t *find(const phrase_matcher *t, uint64_t hash, uint64_t pr
  * others of hash `before`. 0: there is none. */
 static inline uint64_t find_long(const phrase_matcher *t, uint64_t before, uint64_t word,
                                  unsigned len, const uint8_t *p, unsigned bytes) {
-    uint64_t hash = match_hash(before, word & match_mask(len), len);
+    uint64_t hash = match_hash(t, before, word & match_mask(len), len);
     return *find(t, hash, match_print(hash, bytes), p, bytes);
 }
 
 /* A marker's hash, of the hash of the words that it stands behind. */
-static inline uint64_t marker_hash(uint64_t before) {
-    return match_hash(before, 0, MATCH_MARKER_LEN);
+static inline uint64_t marker_hash(const phrase_matcher *t, uint64_t before) {
+    return match_hash(t, before, 0, MATCH_MARKER_LEN);
 }
 
-static inline uint64_t marker_print(uint64_t before, unsigned words) {
-    return match_print(marker_hash(before), MATCH_MARKER + words);
+static inline uint64_t marker_print(const phrase_matcher *t, uint64_t before, unsigned words) {
+    return match_print(marker_hash(t, before), MATCH_MARKER + words);
 }
 
 /* That of the marker behind so many words at p, or the empty one where it would go. */
 static inline uint64_t *find_marker(const phrase_matcher *t, uint64_t before, const uint8_t *p,
                                     unsigned words) {
-    return find(t, marker_hash(before), marker_print(before, words), p, 8 * words);
+    return find(t, marker_hash(t, before), marker_print(t, before, words), p, 8 * words);
 }
 
 static uint64_t *find_empty(const phrase_matcher *t, uint64_t hash) {
@@ -75,15 +78,15 @@ unsigned phrase_match_add(phrase_matcher *t, uint32_t offset, unsigned len, uint
     unsigned words = 0, last = len, took = 1;
     add_to_filter(t, p, len);
     for (; last > 8; last -= 8) {
-        before = match_hash(before, phrase_load64(p + 8 * words), 8);
+        before = match_hash(t, before, phrase_load64(p + 8 * words), 8);
         uint64_t *marker = find_marker(t, before, p, ++words);
         if (*marker == 0) {
-            *marker = make_cell(marker_print(before, words), 0, offset);
+            *marker = make_cell(marker_print(t, before, words), 0, offset);
             took++;
         }
         *marker |= (uint64_t)(last > 16 ? 0x100 : 1u << (last - 9)) << 22;
     }
-    uint64_t hash = match_hash(before, phrase_load64(p + 8 * words) & match_mask(last), last);
+    uint64_t hash = match_hash(t, before, phrase_load64(p + 8 * words) & match_mask(last), last);
     *find_empty(t, hash) = make_cell(match_print(hash, len), payload, offset);
     return took;
 }
@@ -100,7 +103,7 @@ unsigned phrase_match_long(const phrase_matcher *t, const uint8_t *p, size_t lef
     unsigned tier = 1;
     before[0] = 0;
     for (; tier < MATCH_TIERS && left > 8 * tier; tier++) {
-        before[tier] = match_hash(before[tier - 1], phrase_load64(p + 8 * (tier - 1)), 8);
+        before[tier] = match_hash(t, before[tier - 1], phrase_load64(p + 8 * (tier - 1)), 8);
         uint64_t marker = *find_marker(t, before[tier], p, tier);
         if (marker == 0) break;
         lens[tier] = match_payload(marker);
@@ -130,7 +133,7 @@ static unsigned match_all_long(const phrase_matcher *t, const uint8_t *p, size_t
     unsigned n = 0;
     uint64_t before = 0;
     for (unsigned tier = 1; tier < MATCH_TIERS && left > 8 * tier; tier++) {
-        before = match_hash(before, phrase_load64(p + 8 * (tier - 1)), 8);
+        before = match_hash(t, before, phrase_load64(p + 8 * (tier - 1)), 8);
         uint64_t marker = *find_marker(t, before, p, tier);
         if (marker == 0) break;
         uint32_t lens = match_payload(marker);

@@ -25,6 +25,9 @@
  *
  *      marker   bits 0-7: phrases of 1 ... 8 bytes more   bit 8: a longer one, by the next marker
  *
+ * Who writes records chooses the phrases. So the hash is keyed, or he could choose such as share a
+ * home and a fingerprint, and each look-up that comes by would go through all of them. Which phrase
+ * is found does not depend on the key, only how soon.
  */
 #ifndef CKV_PHRASE_MATCH_H
 #define CKV_PHRASE_MATCH_H
@@ -51,8 +54,12 @@ typedef struct phrase_matcher {
     const uint8_t *text;
     uint32_t cell_count;
     unsigned filter_shift; /* 64 - log2 of the filter's bytes */
+    uint64_t secret[2];    /* of the hash; the first is odd */
     uint32_t single[256];  /* payload of each single byte */
 } phrase_matcher;
+
+/* Of the tables that are made from now on. */
+extern uint64_t phrase_secret[2];
 
 /* Adds a phrase of 2 to 64 bytes that lie at `offset` of the text; it must not be there yet.
  * The table must have an empty cell for it and for each of its prefixes of 8, 16 ... bytes.
@@ -83,10 +90,14 @@ static inline uint64_t match_mask(unsigned len) {
     return ~(uint64_t)0 >> (64 - 8 * len);
 }
 
-/* Hash of `len` bytes (the rest of `word` is 0) that come after the bytes of hash `before`. */
-static inline uint64_t match_hash(uint64_t before, uint64_t word, unsigned len) {
-    uint64_t x = word + before + len * 0x9fb21c651e98df25u;
-    return (x ^ x >> 29) * 0x9e3779b97f4a7c15u;
+/* Hash of `len` bytes (the rest of `word` is 0) that come after the bytes of hash `before`. The
+ * product is folded: of its lower half alone, the highest bit of a word changes that bit and no
+ * other whatever the secret is, and a word behind it could be chosen to change it back. */
+static inline uint64_t match_hash(const phrase_matcher *t, uint64_t before, uint64_t word,
+                                  unsigned len) {
+    uint64_t x = word + before + len * t->secret[1];
+    unsigned __int128 product = (unsigned __int128)x * t->secret[0];
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* The filter's byte for the lowest `len` bytes of `word`. */
@@ -112,7 +123,7 @@ static inline const uint8_t *match_text(const phrase_matcher *t, uint64_t cell) 
 /* The payload of the phrase that is the lowest `len` bytes of `word`, at most 8. */
 static inline bool match_word(const phrase_matcher *t, uint64_t word, unsigned len,
                               uint32_t *payload) {
-    uint64_t masked = word & match_mask(len), hash = match_hash(0, masked, len);
+    uint64_t masked = word & match_mask(len), hash = match_hash(t, 0, masked, len);
     uint64_t print = match_print(hash, len);
     for (uint32_t i = match_home(t, hash); t->cells[i] != 0;
          i = i + 1 == t->cell_count ? 0 : i + 1) {

@@ -119,7 +119,6 @@ static sample_set split(sample_set *set, uint32_t share) {
 /* Leaves all but `times` of every AGAIN_EVERY times that the same record comes out of a set, whose
  * list is `list`: they stand behind it then. False: out of memory. */
 static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *set, uint64_t times) {
-    static const uint64_t secret[2] = {0, 0};
     size_t cells = 2;
     while (cells < 2 * (size_t)set->n) cells *= 2;
     uint64_t *seen = m->alloc(cells * sizeof *seen); /* hash * AGAIN_EVERY + times */
@@ -129,7 +128,7 @@ static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *se
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
         phrase_sample sample = list[i];
-        uint64_t hash = siphash13(sample.data, sample.len, secret) / AGAIN_EVERY + 1;
+        uint64_t hash = siphash13(sample.data, sample.len, phrase_secret) / AGAIN_EVERY + 1;
         size_t at = hash & (cells - 1);
         while (seen[at] != 0 && seen[at] / AGAIN_EVERY != hash) at = (at + 1) & (cells - 1);
         uint64_t before = seen[at] % AGAIN_EVERY;

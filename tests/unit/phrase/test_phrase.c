@@ -53,6 +53,23 @@ static void make_records(void) {
     }
 }
 
+#define NAMES 3000
+static char name_text[NAMES][128];
+static phrase_sample names[NAMES];
+
+/* Records that say a name of their own again and again. */
+static void make_names(void) {
+    for (int i = 0; i < NAMES; i++) {
+        char name[16];
+        for (int j = 0; j < 16; j++) name[j] = (char)('a' + rnd(26));
+        int len = 6 + (int)rnd(10);
+        names[i] = (phrase_sample){name_text[i],
+                                   (uint32_t)sprintf(name_text[i],
+                                                     "name %.*s, url /%.*s, home /%.*s/home, %u.",
+                                                     len, name, len, name, len, name, rnd(100))};
+    }
+}
+
 /* ---- tests --------------------------------------------------------------------------------------
  */
 
@@ -205,12 +222,29 @@ static void test_tiny_samples(void) {
     CHECK(live_blocks == 0);
 }
 
-static void test_deterministic(void) {
-    phrase_dict *a = phrase_train(counting(), records, 3000, 1 << 20, true);
-    phrase_dict *b = phrase_train(counting(), records, 3000, 1 << 20, true);
-    size_t n = phrase_save(a, NULL, 0);
-    uint8_t *x = malloc(n), *y = malloc(n);
-    CHECK(phrase_save(a, x, n) == n && phrase_save(b, y, n) == n && memcmp(x, y, n) == 0);
+static phrase_dict *train_under_another_secret(const phrase_sample *samples, size_t n,
+                                               bool cheapest) {
+    phrase_set_secret((uint64_t[2]){test_random(), test_random()});
+    return phrase_train(counting(), samples, n, 1 << 20, cheapest);
+}
+
+/* Whatever the secret is, what is learned and what is encoded with it is the same. */
+static void test_deterministic(const phrase_sample *samples, size_t n, bool cheapest) {
+    phrase_dict *a = train_under_another_secret(samples, n, cheapest);
+    phrase_dict *b = train_under_another_secret(samples, n, cheapest);
+    size_t bytes = phrase_save(a, NULL, 0);
+    uint8_t *x = malloc(bytes), *y = malloc(bytes);
+    CHECK(phrase_save(a, x, bytes) == bytes && phrase_save(b, y, bytes) == bytes);
+    CHECK(memcmp(x, y, bytes) == 0);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t one[512], other[512];
+        encoder *const ways[] = {phrase_encode, encode_cheapest};
+        for (int w = 0; w < 2; w++) {
+            size_t len = ways[w](a, samples[i].data, samples[i].len, one, sizeof one);
+            CHECK(ways[w](b, samples[i].data, samples[i].len, other, sizeof other) == len);
+            CHECK(len <= sizeof one && memcmp(one, other, len) == 0);
+        }
+    }
     phrase_free(a);
     phrase_free(b);
     free(x);
@@ -242,19 +276,8 @@ static void test_out_of_memory(void) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Records that say a name of their own again and again. */
 static phrase_dict *train_on_names(void) {
-    static char names[3000][128];
-    static phrase_sample samples[3000];
-    for (int i = 0; i < 3000; i++) {
-        char name[16];
-        for (int j = 0; j < 16; j++) name[j] = (char)('a' + rnd(26));
-        int len = 6 + (int)rnd(10);
-        samples[i] = (phrase_sample){
-            names[i], (uint32_t)sprintf(names[i], "name %.*s, url /%.*s, home /%.*s/home, %u.", len,
-                                        name, len, name, len, name, rnd(100))};
-    }
-    phrase_dict *d = phrase_train(counting(), samples, 3000, 64 << 10, true);
+    phrase_dict *d = phrase_train(counting(), names, NAMES, 64 << 10, true);
     CHECK(d && phrase_has_copies(d));
     return d;
 }
@@ -427,6 +450,7 @@ static void test_copies(void) {
 
 int main(void) {
     make_records();
+    make_names();
     test_all(false);
     test_all(true);
     test_copies();
@@ -435,7 +459,9 @@ int main(void) {
     test_many_classes();
     test_sizes();
     test_tiny_samples();
-    test_deterministic();
+    test_deterministic(records, 3000, false);
+    test_deterministic(records, 3000, true);
+    test_deterministic(names, NAMES, true);
     test_out_of_memory();
     CHECK(live_blocks == 0);
     return test_report("phrase");
