@@ -133,11 +133,12 @@ static const uint8_t *decode_zstd(const codec *c, codec_workspace *w, const uint
     return dst;
 }
 
-/* The dictionary whose codes a value is made of and, in *prefix, what stands before them. NULL:
- * none, the value is damaged. */
-static const phrase_dict *dict_of(const codec *c, const uint8_t *src, size_t *prefix) {
+/* The dictionary whose codes a value of n bytes is made of and, in *prefix, what stands before
+ * them. NULL: none, the value is damaged. Codes take no more bytes than what they are for, which
+ * bounds how long it takes to go over them. */
+static const phrase_dict *dict_of(const codec *c, const uint8_t *src, size_t n, size_t *prefix) {
     *prefix = 0;
-    if (!c) return NULL;
+    if (!c || n > PREFIX + CODEC_PHRASE_MAX) return NULL;
     if (c->kinds) {
         uint32_t kind = codec_lead(src[0]);
         return kind < KINDS_MAX ? c->values[kind] : NULL;
@@ -163,15 +164,16 @@ const uint8_t *codec_decode_value(const codec *c, codec_workspace *w, const void
     }
     if (is_zstd(bytes, n)) return c ? decode_zstd(c, w, bytes, n, len) : NULL;
     size_t prefix;
-    const phrase_dict *dict = dict_of(c, bytes, &prefix);
+    const phrase_dict *dict = dict_of(c, bytes, n, &prefix);
     if (!dict) return NULL;
-    /* Most values fit the smallest buffer that there is; no value is longer than what the second
-     * try has room for. */
+    /* Most values fit the smallest buffer that there is; what the second try has no room for is no
+     * value, also where a longer one has left more room. */
     const size_t rooms[] = {1, CODEC_PHRASE_MAX};
     for (int i = 0; i < 2; i++) {
         uint8_t *dst = workspace_reserve(w, &w->decoded, rooms[i]);
         if (!dst) return NULL;
-        *len = phrase_decode(dict, bytes + prefix, n - prefix, dst, w->decoded.cap);
+        size_t cap = w->decoded.cap < CODEC_PHRASE_MAX ? w->decoded.cap : CODEC_PHRASE_MAX;
+        *len = phrase_decode(dict, bytes + prefix, n - prefix, dst, cap);
         if (*len != PHRASE_NO_ROOM) return *len == PHRASE_CORRUPT ? NULL : dst;
     }
     return NULL;
@@ -183,7 +185,8 @@ size_t codec_value_len(const codec *c, const void *src, size_t n) {
     if (bytes[0] == ESCAPE_RAW) return n - 1;
     if (is_zstd(bytes, n)) return codec_frame_content(bytes, n);
     size_t prefix;
-    const phrase_dict *dict = dict_of(c, bytes, &prefix);
-    size_t len = dict ? phrase_decoded_len(dict, bytes + prefix, n - prefix) : CODEC_NO_ROOM;
-    return len == PHRASE_CORRUPT ? CODEC_NO_ROOM : len;
+    const phrase_dict *dict = dict_of(c, bytes, n, &prefix);
+    if (!dict) return CODEC_NO_ROOM;
+    size_t len = phrase_decoded_len(dict, bytes + prefix, n - prefix);
+    return len > CODEC_PHRASE_MAX ? CODEC_NO_ROOM : len; /* includes phrase's error codes */
 }

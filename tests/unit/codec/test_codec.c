@@ -121,6 +121,32 @@ static void flipped_bits(codecs *all, codec_workspace *w, uint8_t id) {
     CHECK(same > 0 && other > 0);
 }
 
+/* A value of so many bytes, in codes of phrases. Whether it can be read, and its length be told. */
+static bool phrases_can_be_read(const codec *c, codec_workspace *w, size_t n) {
+    static uint8_t text[CODEC_PHRASE_MAX + 1000], bytes[2 * sizeof text];
+    CHECK(n <= sizeof text);
+    for (size_t i = 0; i < n; i++) text[i] = (uint8_t)values[i / 60 % RECORDS][i % 60];
+    size_t len = phrase_encode(c->values[0], text, n, bytes, sizeof bytes);
+    size_t told = codec_value_len(c, bytes, len), got;
+    const uint8_t *value = codec_decode_value(c, w, bytes, len, &got);
+    CHECK(value ? told == n && got == n && !memcmp(value, text, n) : told == CODEC_NO_ROOM);
+    return value != NULL;
+}
+
+/* Codes for more than CODEC_PHRASE_MAX bytes are no value, whatever room there is. */
+static void too_long(const codec *c, codec_workspace *w) {
+    static uint8_t bytes[CODEC_PHRASE_MAX + 3];
+    CHECK(!decodes(c, w, bytes, sizeof bytes));
+    for (int i = 0; i < 2; i++) {
+        CHECK(phrases_can_be_read(c, w, CODEC_PHRASE_MAX));
+        CHECK(!phrases_can_be_read(c, w, CODEC_PHRASE_MAX + 1));
+        CHECK(!phrases_can_be_read(c, w, CODEC_PHRASE_MAX + 1000));
+        CHECK(workspace_reserve(w, &w->decoded, 1 << 20));
+    }
+    workspace_free(w);
+    CHECK(workspace_init(w, &mem_libc));
+}
+
 /* Of however much there is, up to exabytes, about as much is looked at. */
 static void sampling(void) {
     const uint64_t wanted = 32 << 20;
@@ -219,6 +245,7 @@ int main(void) {
     all_round_trips(&all, &w, (uint8_t)codecs_add(&all, again));
     nonsense(codecs_get(&all, 1), &w);
     flipped_bits(&all, &w, 1);
+    too_long(codecs_get(&all, 1), &w);
     long_values(&all, &w, codec_train(&mem_libc, &s, 64 << 10, 3));
     by_length(&all, &w, codec_train(&mem_libc, &s, 64 << 10, 3));
     codecs_free(&all);
