@@ -438,10 +438,10 @@ static void configure(void) {
         transactions_begin_unseen();
         listen_to_new_keys(ckv.ctx);
         read_catalogue(false);
-        permission_change();
     } else {
         key_shapes_stop(&ckv.shared.shapes);
     }
+    permission_change(); /* without a filter nobody sees it, and what is queued has yet to run */
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
 }
 

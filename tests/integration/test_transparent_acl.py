@@ -5,7 +5,7 @@ import time
 import redis
 import pytest
 
-from helpers import is_error, reply
+from helpers import info, is_error, reply, wait_for
 
 USERS = {
     "all": "+@all ~*",
@@ -314,6 +314,22 @@ def test_who_may_read_may_not_administer(prefixes):
         user = Replies(prefixes, "u")
         for command in ("CKV TRAIN", "CKV OPTIMIZE", "CKV MOVE OUT *", "CEVICT", "CMOVEOUT k", "CMOVEIN k"):
             assert isinstance(user.ask([command.split()])[0], redis.exceptions.NoPermissionError), (rules, command)
+        user.close()
+
+
+def test_rules_that_change_when_nothing_is_served_any_more(own_server):
+    """What was queued still runs by our names, and ran by the rules of before: without the filter nobody saw new ones."""
+    server = own_server({"ckv.prefixes": "p:"})
+    with server.client() as r:
+        r.set("p:k", "secret")
+        r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+@all", "~*")
+        user = Replies(server, "u")
+        assert user.ask([["MULTI"], ["GET", "p:k"]]) == [b"OK", b"QUEUED"]
+        r.config_set("ckv.prefixes", "")
+        r.get("p:k")
+        wait_for(lambda: info(r)["prefixes_leaving"] == "", what="that the prefix has left")
+        r.execute_command("ACL", "SETUSER", "u", "-get")
+        assert is_error(user.ask([["EXEC"]])[0][0])
         user.close()
 
 
