@@ -2,10 +2,10 @@
 #include "server/own_call.h"
 
 #include <stddef.h>
-#include <string.h>
+#include <strings.h>
 
 /* One within another, as who is told of one may send us another, and a filter that is asked before
- * ours as well. Deeper ones are anybody's. */
+ * ours as well. Deeper ones are not told apart. */
 #define DEEPEST 16
 
 static const char *coming[DEEPEST]; /* names; NULL: the filter has been asked about it */
@@ -27,9 +27,10 @@ bool own_call_open(void) {
 }
 
 bool own_call_comes(const RedisModuleString *name) {
-    if (open == 0 || open > DEEPEST) return false;
+    if (open == 0) return false;
+    if (open > DEEPEST) return true;
     const char **last = &coming[open - 1];
-    if (!*last || strcmp(RedisModule_StringPtrLen(name, NULL), *last)) return false;
+    if (!*last || strcasecmp(RedisModule_StringPtrLen(name, NULL), *last)) return false;
     *last = NULL;
     return true;
 }

@@ -26,7 +26,9 @@ RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
 bool own_call_open(void);
 
 /* The filter's: whether the command of that name, which it is asked about, is ours. By the name,
- * as another filter may be asked first and call a command itself. */
+ * as another filter may be asked first and call a command itself; in any case, as it may write the
+ * name anew. Where it writes another one ours is not known: what is called deep within such calls
+ * counts as ours, or each would lead to the next without end. */
 bool own_call_comes(const RedisModuleString *name);
 /* The filter was not asked about those that are under way. */
 void own_call_unseen(void);

@@ -8,10 +8,12 @@
  *   CALLER.ON                                     no more; how often that was
  *   CALLER.PUSH <key> <element>                   as LPUSH, named in upper case
  *   CALLER.FILTER                                 a filter that calls APPEND list x before each
- * command
+ *                                                 command
+ *   CALLER.FILTER UPPER                           a filter that writes its name in capitals
  */
 #include "redismodule.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -96,9 +98,23 @@ static void append(RedisModuleCommandFilterCtx *command) {
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
+static void write_upper(RedisModuleCommandFilterCtx *command) {
+    size_t len;
+    const char *name =
+        RedisModule_StringPtrLen(RedisModule_CommandFilterArgGet(command, 0), &len);
+    char upper[64];
+    if (len > sizeof upper) return;
+    for (size_t i = 0; i < len; i++) upper[i] = (char)toupper((unsigned char)name[i]);
+    if (!memcmp(upper, name, len)) return;
+    RedisModule_CommandFilterArgReplace(command, 0, RedisModule_CreateString(NULL, upper, len));
+}
+
 static int set_filter(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    (void)argv, (void)argc;
-    RedisModule_RegisterCommandFilter(ctx, append, REDISMODULE_CMDFILTER_NOSELF);
+    (void)argv;
+    if (argc > 1)
+        RedisModule_RegisterCommandFilter(ctx, write_upper, 0);
+    else
+        RedisModule_RegisterCommandFilter(ctx, append, REDISMODULE_CMDFILTER_NOSELF);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 

@@ -261,6 +261,17 @@ def test_beside_a_filter_that_calls_commands(own_server, caller):
         assert (r.get("k"), r.bitcount("k"), sorted(r.scan()[1]), r.delete("k"), r.delete("list")) == (b"v", 5, [b"k", b"list"], 1, 1)
 
 
+def test_a_filter_that_writes_names_anew(own_server, caller):
+    """What we called ourselves was taken for somebody else's, which led to the next call, without end."""
+    server = own_server({"loadmodule": caller})
+    with server.client() as r:
+        r.execute_command("CALLER.FILTER", "UPPER")
+        r.config_set("ckv.prefixes", "*")
+        r.set("k", "v")
+        r.execute_command("cset", "record", "v")
+        assert (r.get("k"), r.bitcount("k"), r.bitcount("record"), is_error(reply(r, "lpush", "k", "x")), r.get("k")) == (b"v", 5, 5, True, b"v")
+
+
 def test_a_value_that_is_loaded_when_it_is_missed_is_there(own_server, caller):
     ours = own_server({"loadmodule": caller, "ckv.prefixes": "*"})
     plain = own_server({"loadmodule": caller}, module=False)
