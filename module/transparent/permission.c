@@ -192,19 +192,6 @@ static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString 
     return may;
 }
 
-/* Where the default user has a password: who has sent the command decides. */
-static permission_way way_of_sender(RedisModuleCommandFilterCtx *command) {
-    /* Whoever runs a script has authenticated. */
-    if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return PERMISSION_ASKING;
-    if (!RedisModule_CommandFilterGetClientId) return PERMISSION_NATIVE;
-    uint64_t id = RedisModule_CommandFilterGetClientId(command);
-    RedisModuleString *name = RedisModule_GetClientUserNameById(ckv.ctx, id);
-    if (!name) return PERMISSION_BY_RULES; /* the primary, which may everything */
-    permission_way way = is_default(name) ? PERMISSION_NATIVE : PERMISSION_ASKING;
-    RedisModule_FreeString(ckv.ctx, name);
-    return way;
-}
-
 /* The command that the filter came by last, if its sender may run it and it runs at once: then it
  * need not ask again. */
 static struct {
@@ -212,47 +199,90 @@ static struct {
     int number;
 } passed;
 
-typedef enum rights { RIGHTS_MAY, RIGHTS_MAY_NOT, RIGHTS_UNKNOWN } rights;
+static void note_passed(uint64_t sender, int number) {
+    if (queued_open(sender) || users.changing) return;
+    passed.sender = sender;
+    passed.number = number;
+}
 
-/* Of the sender, in the database that it has selected. Unknown: nobody that the server could tell
- * of, or who has not authenticated. */
-static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int number) {
+/* Who sends a command, and the database that he has selected. NULL: nobody that the server could
+ * tell of, or who has not authenticated. */
+static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (users.by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK)
-        return RIGHTS_UNKNOWN;
+    if (users.by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
-    if (!who) return RIGHTS_UNKNOWN;
+    if (!who) return NULL;
     bool known = !users.default_off || !is_default(who);
     RedisModuleUser *user = known ? RedisModule_GetModuleUserFromUserName(who) : NULL;
     RedisModule_FreeString(ckv.ctx, who);
+    *db = client.db;
+    return user;
+}
+
+typedef enum rights {
+    RIGHTS_UNKNOWN, /* of a sender who is */
+    RIGHTS_NONE,
+    RIGHTS_SENT, /* the command that was sent */
+    RIGHTS_BOTH, /* and ours that stands for it */
+} rights;
+
+static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int number, bool ours) {
+    char name[64];
+    int db, argc = RedisModule_CommandFilterArgsCount(command);
+    RedisModuleUser *user = user_of_sender(id, &db);
     if (!user) return RIGHTS_UNKNOWN;
-    int argc = RedisModule_CommandFilterArgsCount(command);
     RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
     for (int i = 0; i < argc; i++)
         argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-    bool may = user_may(user, users.names[number], argv, argc, client.db);
+    snprintf(name, sizeof name, "%s%s", CKV_SERVED_PREFIX, users.names[number]);
+    rights r = !user_may(user, users.names[number], argv, argc, db) ? RIGHTS_NONE
+               : ours && user_may(user, name, argv, argc, db)       ? RIGHTS_BOTH
+                                                                    : RIGHTS_SENT;
     RedisModule_Free(argv);
     RedisModule_FreeModuleUser(user);
-    return may ? RIGHTS_MAY : RIGHTS_MAY_NOT;
+    return r;
 }
 
 /* Who may not is left to the server, which says so, will not queue the command, and counts and logs
  * it as rejected. */
+static permission_way way_of_user(RedisModuleCommandFilterCtx *command, uint64_t id, int number) {
+    rights r = rights_of(command, id, number, false);
+    if (r == RIGHTS_NONE) return PERMISSION_DENIED;
+    if (r == RIGHTS_SENT) note_passed(id, number);
+    return PERMISSION_ASKING;
+}
+
+/* The default user with a password, or somebody who has not authenticated. */
+static permission_way way_of_default(RedisModuleCommandFilterCtx *command, uint64_t id,
+                                     int number) {
+    rights r = rights_of(command, id, number, true);
+    if (r == RIGHTS_NONE) return PERMISSION_DENIED;
+    if (r != RIGHTS_BOTH) return PERMISSION_NATIVE;
+    note_passed(id, number);
+    return PERMISSION_BY_RULES;
+}
+
+/* Where the default user has a password: who has sent the command decides. */
+static permission_way way_of_sender(RedisModuleCommandFilterCtx *command, int number) {
+    /* Whoever runs a script has authenticated. */
+    if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return PERMISSION_ASKING;
+    if (!RedisModule_CommandFilterGetClientId) return PERMISSION_NATIVE;
+    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    RedisModuleString *name = RedisModule_GetClientUserNameById(ckv.ctx, id);
+    if (!name) return PERMISSION_BY_RULES; /* the primary, which may everything */
+    bool may_be_nobody = is_default(name);
+    RedisModule_FreeString(ckv.ctx, name);
+    return may_be_nobody ? way_of_default(command, id, number) : way_of_user(command, id, number);
+}
+
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
     passed.sender = QUEUED_ANYBODY;
     look_at_users();
     if (users.all[number]) return PERMISSION_BY_RULES;
-    permission_way way = users.default_password ? way_of_sender(command) : PERMISSION_ASKING;
-    if (way != PERMISSION_ASKING || !RedisModule_CommandFilterGetClientId) return way;
-    uint64_t id = RedisModule_CommandFilterGetClientId(command);
-    rights r = rights_of(command, id, number);
-    if (r == RIGHTS_MAY_NOT) return PERMISSION_DENIED;
-    if (r == RIGHTS_MAY && !queued_open(id) && !users.changing) {
-        passed.sender = id;
-        passed.number = number;
-    }
-    return way;
+    if (users.default_password) return way_of_sender(command, number);
+    if (!RedisModule_CommandFilterGetClientId) return PERMISSION_ASKING;
+    return way_of_user(command, RedisModule_CommandFilterGetClientId(command), number);
 }
 
 static void forget(void) {

@@ -11,8 +11,10 @@
  *      default user without a password, or off    any client, or none, is authenticated as it
  *      another user                               nobody is one without having authenticated
  *
- * What is left are clients of a default user with a password and rules of its own, and Redis 7.0,
- * which does not tell filters who sends a command: they are not served, but by the server itself.
+ * Of the default user with a password who may run both commands ours is taken by its first name,
+ * which the server lets nobody run who has not authenticated. What is left are clients of such a
+ * user with rules of its own, and Redis 7.0, which does not tell filters who sends a command: they
+ * are not served, but by the server itself.
  */
 #ifndef CKV_PERMISSION_H
 #define CKV_PERMISSION_H

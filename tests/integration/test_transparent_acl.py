@@ -395,6 +395,29 @@ def test_a_password_that_is_set_by_config_counts_at_once(prefixes):
     stranger.close()
 
 
+def test_a_default_user_with_a_password_is_served_beside_users_of_single_commands(prefixes):
+    """One such user, and all that the default user touched moved out."""
+    r = admin(prefixes)
+    if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+        pytest.skip("this server does not tell a filter who sends a command")
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+get", "~*")
+    r.execute_command("ACL", "SETUSER", "default", "resetpass", ">word")
+    user, stranger = Replies(prefixes), Replies(prefixes)
+    assert user.ask([["AUTH", "word"]]) == [b"OK"]
+    moved = info(r)["moved_out"]
+    assert user.ask([["GET", "k"], ["SET", "new", "v"], ["APPEND", "k", "s"], ["MGET", "k", "new"]]) == [b"secret", b"OK", 7, [b"secrets", b"v"]]
+    assert user.ask([["MULTI"], ["GET", "k"], ["EXEC"]]) == [b"OK", b"QUEUED", [b"secrets"]]
+    commands = [["GET", "k"], ["SET", "k", "mine"], ["DEL", "k"], ["MGET", "k"], ["DBSIZE"]]
+    assert all("Authentication required" in str(a) for a in stranger.ask(commands))
+    # Two rules for keys, one for commands: as a user of these would be.
+    r.execute_command("ACL", "SETUSER", "default", "resetkeys", "~k")
+    answers = user.ask([["GET", "k"], ["GET", "new"], ["MGET", "k", "new"]])
+    assert answers[0] == b"secrets" and all(isinstance(a, redis.exceptions.NoPermissionError) for a in answers[1:])
+    assert info(r)["moved_out"] == moved and r.execute_command("CDBSIZE") == 2
+    user.close()
+    stranger.close()
+
+
 def test_rules_that_a_transaction_changes_count_behind_it(prefixes):
     r = admin(prefixes)
     r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+@all", "~*")
