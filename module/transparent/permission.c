@@ -4,6 +4,7 @@
 #include "core/base/siphash.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
+#include "server/clock.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
@@ -19,11 +20,14 @@
 /* Of a command that is only asked about: a subcommand and a key at least. */
 #define LEAST_WORDS 3
 #define MOST_WORDS  8
+/* To look at all users takes this share of the time at most, 1 in n, while their rules change. */
+#define LOOK_SHARE 100
 
 static struct {
     const char *const *names;
     int count;
     bool changing;                  /* the rules may, at any moment */
+    uint64_t looked_us, took_us;    /* when all were looked at last, and how long that took */
     bool known;                     /* what follows is still true */
     uint64_t rules;                 /* a hash of those that it follows from */
     bool all[PERMISSION_NAMES_MAX]; /* every user may run both commands */
@@ -101,16 +105,20 @@ static bool has_word(const char *text, size_t len, const char *word) {
     return at && (at == text || at[-1] == ' ') && (at + word_len == end || at[word_len] == ' ');
 }
 
+/* "on nopass ~* +@all", of the default user. */
+static void look_at_default(const char *rules, size_t len) {
+    users.default_off = has_word(rules, len, "off");
+    users.default_password = !users.default_off && !has_word(rules, len, "nopass");
+}
+
 /* "user <name> on nopass ~* +@all" */
 static void look_at_user(const char *line, size_t len) {
     const char *name = line + strlen("user ");
     const char *rules = memchr(name, ' ', len - strlen("user "));
     if (!rules) return;
     size_t name_len = (size_t)(rules - name), rules_len = len - (size_t)(++rules - line);
-    if (name_len == strlen(DEFAULT_USER) && !memcmp(name, DEFAULT_USER, name_len)) {
-        users.default_off = has_word(rules, rules_len, "off");
-        users.default_password = !users.default_off && !has_word(rules, rules_len, "nopass");
-    }
+    if (name_len == strlen(DEFAULT_USER) && !memcmp(name, DEFAULT_USER, name_len))
+        look_at_default(rules, rules_len);
     users.by_db |= memmem(rules, rules_len, "db=", 3) != NULL;
     look_at_rules(rules, rules_len);
 }
@@ -139,9 +147,16 @@ static uint64_t hash_of(RedisModuleCallReply *list, size_t n) {
     return key[0];
 }
 
-/* To ask what each user may takes long, and anybody can send an ACL command that is refused. */
+/* Anybody can send an ACL command that is refused. Redis 7.0 does not tell who sends what else
+ * comes, so that all have to be looked at again for it. */
+static bool may_look(void) {
+    return !RedisModule_CommandFilterGetClientId ||
+           clock_monotonic_us() - users.looked_us >= users.took_us * LOOK_SHARE;
+}
+
+/* To ask what each user may takes long. */
 static void look_at_users(void) {
-    if (users.known && !users.changing) return;
+    uint64_t began_us = clock_monotonic_us();
     RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
     size_t n = list ? RedisModule_CallReplyLength(list) : 0;
     uint64_t rules = hash_of(list, n);
@@ -149,6 +164,41 @@ static void look_at_users(void) {
     users.rules = rules;
     users.known = true;
     if (list) RedisModule_FreeCallReply(list);
+    users.looked_us = clock_monotonic_us();
+    users.took_us = users.looked_us - began_us;
+}
+
+/* Of the default user alone, now. */
+static void ask_for_default(void) {
+    size_t len;
+    RedisModuleString *name = RedisModule_CreateString(NULL, DEFAULT_USER, strlen(DEFAULT_USER));
+    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(name);
+    RedisModuleString *text = RedisModule_GetModuleUserACLString(user);
+    const char *rules = RedisModule_StringPtrLen(text, &len);
+    look_at_default(rules, len);
+    RedisModule_FreeString(NULL, text);
+    RedisModule_FreeModuleUser(user);
+    RedisModule_FreeString(NULL, name);
+}
+
+/* While rules change: who may what is asked command by command, unless all can be looked at now.
+ * Then, and at other times, it is known what every user may. */
+static bool look(void) {
+    if (users.known && !users.changing) return true;
+    bool at_all = !users.changing || may_look();
+    if (at_all)
+        look_at_users();
+    else
+        ask_for_default();
+    return at_all;
+}
+
+static bool default_is_off(void) {
+    if (users.changing)
+        ask_for_default();
+    else
+        look();
+    return users.default_off;
 }
 
 /* ---- the way --------------------------------------------------------------------------------- */
@@ -210,7 +260,9 @@ static void note_passed(uint64_t sender, int number) {
 static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (users.by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return NULL;
+    if ((users.by_db || users.changing) &&
+        RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK)
+        return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!who) return NULL;
     bool known = !users.default_off || !is_default(who);
@@ -278,8 +330,7 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command, int nu
 
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
     passed.sender = QUEUED_ANYBODY;
-    look_at_users();
-    if (users.all[number]) return PERMISSION_BY_RULES;
+    if (look() && users.all[number]) return PERMISSION_BY_RULES;
     if (users.default_password) return way_of_sender(command, number);
     if (!RedisModule_CommandFilterGetClientId) return PERMISSION_ASKING;
     return way_of_user(command, RedisModule_CommandFilterGetClientId(command), number);
@@ -300,6 +351,7 @@ bool permission_changing(void) {
 }
 
 void permission_settle(void) {
+    if (!may_look()) return;
     forget();
     users.changing = false;
 }
@@ -378,11 +430,10 @@ static void refuse_command(const refusal *r) {
 
 bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc) {
     const char *name = users.names[number];
-    look_at_users();
     RedisModuleString *who = has_passed(ctx, number) ? NULL : acl_user_name(ctx);
     if (!who) return true;
     refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
-    bool unknown = users.default_off && is_default(who);
+    bool unknown = is_default(who) && default_is_off();
     bool may =
         !unknown && r.user && user_may(r.user, name, argv, argc, RedisModule_GetSelectedDb(ctx));
     if (unknown)
@@ -397,6 +448,5 @@ bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, i
 }
 
 bool permission_of_all(int number) {
-    look_at_users();
-    return users.all[number];
+    return !users.changing && look() && users.all[number];
 }

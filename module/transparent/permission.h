@@ -28,7 +28,9 @@ typedef enum permission_way {
     PERMISSION_DENIED,   /* the same: the server will refuse it */
 } permission_way;
 
-/* The rules of users change now, or at any moment until they are settled. */
+/* The rules of users change now, or at any moment until they are settled: who may what is asked
+ * command by command then. They are settled when all users can be looked at, which takes long where
+ * there are many. */
 void permission_change(void);
 bool permission_changing(void);
 void permission_settle(void);

@@ -328,6 +328,14 @@ static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
 
+/* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. */
+static bool is_queued(filtered *f) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    if (!RedisModule_CommandFilterGetClientId) return runs_later;
+    return RedisModule_GetClientInfoById(&client, sender(f)) == REDISMODULE_OK &&
+           client.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
+}
+
 /* ACL and CONFIG: whether users may have other rights behind it. */
 static bool changes_rules(filtered *f, int argc) {
     static const char *const words[] = {"set", "setuser", "deluser", "load"};
@@ -372,7 +380,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     case COMMAND_ACL:
         if (changes_rules(f, argc)) {
             permission_change();
-            acl_queued |= runs_later;
+            acl_queued |= is_queued(f);
         }
         if (argc == 2 && arg_is(arg(f, 1), "resetstat")) serve_info_reset();
         break;

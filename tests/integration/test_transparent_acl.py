@@ -395,6 +395,59 @@ def test_a_password_that_is_set_by_config_counts_at_once(prefixes):
     stranger.close()
 
 
+def looks(r):
+    """How often all users were looked at."""
+    return r.info("commandstats").get("cmdstat_acl|list", {"calls": 0})["calls"]
+
+
+def test_rules_that_may_change_are_not_all_looked_at_for_each_command(prefixes):
+    """Where somebody had queued an ACL command, or one that was refused, each command of each EXEC asked for the rules of all."""
+    r = admin(prefixes)
+    user, other = Replies(prefixes, "admin"), Replies(prefixes, "admin")
+    assert other.ask([["MULTI"], ["ACL", "SETUSER", "new", "on"]]) == [b"OK", b"QUEUED"]
+    before = looks(r)
+    for _ in range(3):
+        assert user.ask([["MULTI"], *[["GET", "k"]] * 50, ["EXEC"]])[-1] == [b"secret"] * 50
+    assert looks(r) <= before + 10
+    assert other.ask([["EXEC"]]) == [[b"OK"]]
+    for client in (user, other):
+        client.close()
+
+
+def test_what_a_stranger_is_refused_changes_no_rules(prefixes):
+    r = admin(prefixes)
+    if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+        pytest.skip("this server does not tell a filter who sends a command")
+    r.execute_command("ACL", "SETUSER", "default", "resetpass", ">word")
+    for i in range(300):
+        r.execute_command("ACL", "SETUSER", f"user{i}", "on", ">pw", "+get", f"~{i}:*")
+    user, stranger = Replies(prefixes, "admin"), Replies(prefixes)
+    user.ask([["GET", "k"]])
+    stranger.ask([["MULTI"], ["ACL", "SETUSER", "new", "on"]])
+    before = looks(r)
+    for _ in range(50):
+        assert user.ask([["MULTI"], ["GET", "k"], ["EXEC"], ["GET", "k"]])[2:] == [[b"secret"], b"secret"]
+    stranger.ask([["ACL", "SETUSER", "new", "on"], ["GET", "k"]] * 50)
+    assert looks(r) <= before + 20
+    user.close()
+    stranger.close()
+
+
+def test_rules_that_change_all_the_time_count_at_once(prefixes):
+    r = admin(prefixes)
+    for i in range(30):
+        r.execute_command("ACL", "SETUSER", "one", "reset", "on", ">pw", "~*", "+get" if i % 3 else "+@all")
+        r.execute_command("ACL", "SETUSER", "default", "resetpass", ">pw" if i % 2 else "nopass")
+        user, stranger = Replies(prefixes, "one"), Replies(prefixes)
+        assert user.ask([["GET", "k"]]) == [b"secret"]
+        answers = stranger.ask([["GET", "k"], ["KEYS", "*"]])
+        assert all(isinstance(a, redis.RedisError) for a in answers) if i % 2 else answers == [b"secret", [b"k"]]
+        r.execute_command("ACL", "SETUSER", "one", "-get")
+        assert isinstance(user.ask([["GET", "k"]])[0], redis.RedisError)
+        user.close()
+        stranger.close()
+
+
 def test_a_default_user_with_a_password_is_served_beside_users_of_single_commands(prefixes):
     """One such user, and all that the default user touched moved out."""
     r = admin(prefixes)
