@@ -14,6 +14,7 @@ typedef enum command_keys {
     KEYS_ALL,     /* every argument */
     KEYS_PAIRS,   /* every other argument */
     KEYS_COUNTED, /* every other argument behind their number */
+    KEYS_STORE,   /* the first argument, and the one behind the word STORE, which is written */
 } command_keys;
 
 typedef struct command_entry {

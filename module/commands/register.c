@@ -13,8 +13,9 @@
 
 /* First, last and step, as RM_CreateCommand has them. KEYS_COUNTED: only a key spec can say it. */
 static const int legacy_range[][3] = {
-    [KEYS_NONE] = {0, 0, 0}, [KEYS_ONE] = {1, 1, 1},    [KEYS_SECOND] = {2, 2, 1},
-    [KEYS_ALL] = {1, -1, 1}, [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
+    [KEYS_NONE] = {0, 0, 0},  [KEYS_ONE] = {1, 1, 1},    [KEYS_SECOND] = {2, 2, 1},
+    [KEYS_ALL] = {1, -1, 1},  [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
+    [KEYS_STORE] = {1, 1, 1},
 };
 
 /* Redis before 8.4 and Valkey before 9.1 see the first half of counted keys with values only, and
@@ -39,14 +40,29 @@ static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
         spec.fk.keynum.keystep = 2;
     } else {
         spec.find_keys_type = REDISMODULE_KSPEC_FK_RANGE;
-        spec.fk.range.lastkey = e->keys == KEYS_ONE || e->keys == KEYS_SECOND ? 0 : -1;
+        spec.fk.range.lastkey = e->keys == KEYS_ALL || e->keys == KEYS_PAIRS ? -1 : 0;
         spec.fk.range.keystep = legacy_range[e->keys][2];
     }
     return spec;
 }
 
+/* Of KEYS_STORE: the key that is written. */
+static RedisModuleCommandKeySpec destination_spec(const command_entry *e) {
+    RedisModuleCommandKeySpec spec = {
+        .flags = REDISMODULE_CMD_KEY_OW | REDISMODULE_CMD_KEY_UPDATE |
+                 (e->key_flags & REDISMODULE_CMD_KEY_NOT_KEY),
+        .begin_search_type = REDISMODULE_KSPEC_BS_KEYWORD,
+        .bs.keyword.keyword = "STORE",
+        .bs.keyword.startfrom = 2,
+        .find_keys_type = REDISMODULE_KSPEC_FK_RANGE,
+        .fk.range.keystep = 1,
+    };
+    return spec;
+}
+
 static bool describe(RedisModuleCtx *ctx, RedisModuleCommand *c, const command_entry *e) {
-    RedisModuleCommandKeySpec specs[] = {key_spec(e), {0}};
+    RedisModuleCommandKeySpec specs[] = {key_spec(e), {0}, {0}};
+    if (e->keys == KEYS_STORE) specs[1] = destination_spec(e);
     RedisModuleCommandInfo info = {
         .version = REDISMODULE_COMMAND_INFO_VERSION,
         .summary = e->summary,

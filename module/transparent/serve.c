@@ -170,6 +170,7 @@ static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first,
     *first = *last = *step = 1;
     switch (served_keys_of(e->served)) {
     case SERVED_FIRST:
+    case SERVED_STORE:
         return argc > 1;
     case SERVED_SECOND:
         *first = *last = 2;
@@ -320,7 +321,8 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
 static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     leave_asked(f, e, argc);
     RedisModuleString **argv = all_args(f, argc);
-    if (sort_keys_any(argv, argc) && !serve_by(f, e, false)) sort_keys_leave(argv, argc, leave_key);
+    bool any = sort_keys_any(argv, argc), can = any && sort_keys_can_tell(argv, argc);
+    if (any && !(can && serve_by(f, e, false))) sort_keys_leave(argv, argc, leave_key);
     RedisModule_Free(argv);
 }
 

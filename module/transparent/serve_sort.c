@@ -6,8 +6,37 @@
 #include "server/acl.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
+#include "server/reply.h"
 #include "transparent/leave.h"
 #include "transparent/sort_keys.h"
+
+/* What is a set and not to be sorted is sorted in scripts all the same, by what its members are, so
+ * that it has the same order everywhere. In a call of ours the server does not know that. */
+static bool needs_order(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA)) return false;
+    if (!sort_keys_in_order(argv, argc)) return false;
+    RedisModuleKey *key = RedisModule_OpenKey(
+        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
+    int type = RedisModule_KeyType(key);
+    RedisModule_CloseKey(key);
+    return type == REDISMODULE_KEYTYPE_SET;
+}
+
+/* What to call SORT with: `alpha` in the place of each BY. Returns how many arguments that are. */
+static int put_in_order(RedisModuleString **argv, int argc, RedisModuleString *alpha,
+                        RedisModuleString **ordered) {
+    int count = 0;
+    ordered[count++] = argv[0];
+    ordered[count++] = argv[1];
+    for (int i = 2, next; i < argc; i = next) {
+        next = i + sort_keys_words(argv[i]);
+        if (arg_is(argv[i], "by") && next <= argc)
+            ordered[count++] = alpha;
+        else
+            while (i < next && i < argc) ordered[count++] = argv[i++];
+    }
+    return count;
+}
 
 int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
@@ -16,10 +45,17 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     sort_keys_leave(argv, argc, leave_key);
     leave_begin(before);
     native_note_call(name);
+    RedisModuleString *alpha = RedisModule_CreateString(NULL, "ALPHA", 5);
+    RedisModuleString **ordered = RedisModule_PoolAlloc(ctx, (size_t)argc * sizeof *argv);
+    if (needs_order(ctx, argv, argc)) {
+        argc = put_in_order(argv, argc, alpha, ordered);
+        argv = ordered;
+    }
     /* As the user: what a pattern may reach is in the rules for SORT, and not in those for keys. */
     RedisModuleString *user = acl_user_name(ctx);
     RedisModuleCallReply *reply =
         own_call(ctx, renamed_to(name), user ? "!CE0v" : "!E0v", argv + 1, (size_t)argc - 1);
     if (user) RedisModule_FreeString(ctx, user);
+    RedisModule_FreeString(NULL, alpha);
     return native_reply(ctx, native_note_reply(name, reply));
 }

@@ -75,7 +75,7 @@ typedef struct served_command {
     X(dump, SERVED_FIRST, false, serve_first, "readonly", "keyspace", READS_VALUE)                 \
     X(object, SERVED_SECOND, false, serve_second, "readonly", "keyspace", READS_KEY)               \
     X(memory, SERVED_SECOND, false, serve_second, "readonly", "slow", READS_KEY)                   \
-    X(sort, SERVED_FIRST, false, serve_sort, "write deny-oom", "set sortedset list dangerous",     \
+    X(sort, SERVED_STORE, false, serve_sort, "write deny-oom", "set sortedset list dangerous",     \
       READS_VALUE)                                                                                 \
     X(sort_ro, SERVED_FIRST, false, serve_sort, "readonly", "set sortedset list dangerous",        \
       READS_VALUE)                                                                                 \
@@ -152,6 +152,7 @@ static bool is_list(const served_command *s) {
 /* The keys of commands that only exist here. */
 static command_keys keys_of(served_keys keys) {
     if (keys == SERVED_FIRST || keys == SERVED_CURSOR) return KEYS_ONE;
+    if (keys == SERVED_STORE) return KEYS_STORE;
     return keys == SERVED_SECOND ? KEYS_SECOND : KEYS_NONE;
 }
 

@@ -20,6 +20,7 @@ typedef enum served_keys {
     SERVED_FIGURES, /* none: it tells of them, and the server itself may as well */
     SERVED_FIRST,   /* the first argument */
     SERVED_SECOND,  /* the second one, if there is one */
+    SERVED_STORE,   /* the first one, and the one behind the word STORE */
     SERVED_ANY,     /* every argument; each is looked at by itself */
     SERVED_PAIRS,   /* every other argument, and all must match */
     SERVED_COUNTED, /* the same, behind their number */

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/native_calls.h"
+#include "keyspace/places.h"
 #include "server/own_call.h"
 #include "server/reply.h"
 
@@ -66,10 +67,13 @@ static void leave_all(const pattern *p, RedisModuleCallReply *elements,
     }
 }
 
-/* Words behind an option that are its own. */
-static int own_words(RedisModuleString *option) {
-    if (arg_is(option, "limit")) return 2;
-    return arg_is(option, "by") || arg_is(option, "get") || arg_is(option, "store");
+static bool has_pattern(RedisModuleString *option) {
+    return arg_is(option, "by") || arg_is(option, "get");
+}
+
+int sort_keys_words(RedisModuleString *option) {
+    if (arg_is(option, "limit")) return 3;
+    return has_pattern(option) || arg_is(option, "store") ? 2 : 1;
 }
 
 static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
@@ -85,41 +89,61 @@ static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_t
     }
 }
 
+bool sort_keys_in_order(RedisModuleString **argv, int argc) {
+    for (int i = 2; i + 1 < argc; i += sort_keys_words(argv[i])) {
+        size_t len;
+        if (!arg_is(argv[i], "by")) continue;
+        const char *text = RedisModule_StringPtrLen(argv[i + 1], &len);
+        if (!memchr(text, '*', len)) return true;
+    }
+    return false;
+}
+
 /* BY without a star and a LIMIT take a part of a list, from its front but for DESC. */
 static range part_of(RedisModuleString **argv, int argc) {
     long long from = -1, count = -1;
-    bool in_order = false;
-    for (int i = 2; i < argc; i += 1 + own_words(argv[i])) {
-        size_t len;
+    for (int i = 2; i < argc; i += sort_keys_words(argv[i])) {
         if (arg_is(argv[i], "desc")) return (range){0};
-        if (arg_is(argv[i], "by") && i + 1 < argc) {
-            const char *text = RedisModule_StringPtrLen(argv[i + 1], &len);
-            in_order = !memchr(text, '*', len);
-        }
         if (!arg_is(argv[i], "limit") || i + 2 >= argc) continue;
         if (RedisModule_StringToLongLong(argv[i + 1], &from) != REDISMODULE_OK ||
             RedisModule_StringToLongLong(argv[i + 2], &count) != REDISMODULE_OK)
             return (range){0};
     }
-    if (!in_order || from < 0 || count <= 0 || count > LLONG_MAX - from) return (range){0};
+    if (!sort_keys_in_order(argv, argc) || from < 0 || count <= 0 || count > LLONG_MAX - from)
+        return (range){0};
     return (range){RedisModule_CreateStringFromLongLong(NULL, from),
                    RedisModule_CreateStringFromLongLong(NULL, from + count - 1)};
 }
 
-static bool has_pattern(RedisModuleString *option) {
-    return arg_is(option, "by") || arg_is(option, "get");
-}
-
 bool sort_keys_any(RedisModuleString **argv, int argc) {
     pattern p;
-    for (int i = 2; i + 1 < argc; i += 1 + own_words(argv[i]))
+    for (int i = 2; i + 1 < argc; i += sort_keys_words(argv[i]))
         if (has_pattern(argv[i]) && read_pattern(argv[i + 1], &p)) return true;
     return false;
 }
 
+static uint32_t place_of(const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return places_of_key((const uint8_t *)text, len);
+}
+
+bool sort_keys_can_tell(RedisModuleString **argv, int argc) {
+    int words = 0, options = 0;
+    RedisModuleString *written = argv[1];
+    for (int i = 2; i < argc; i++) words += arg_is(argv[i], "store");
+    for (int i = 2; i < argc; i += sort_keys_words(argv[i])) {
+        if (!arg_is(argv[i], "store")) continue;
+        options++;
+        if (i + 1 < argc) written = argv[i + 1];
+    }
+    if (words != options || words > 1) return false;
+    return places_layout() != PLACES_SLOTS || place_of(argv[1]) == place_of(written);
+}
+
 void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *)) {
     range part = part_of(argv, argc);
-    for (int i = 2; i + 1 < argc; i += 1 + own_words(argv[i]))
+    for (int i = 2; i + 1 < argc; i += sort_keys_words(argv[i]))
         if (has_pattern(argv[i])) leave_for(argv[1], argv[i + 1], &part, leave);
     if (!part.first) return;
     RedisModule_FreeString(NULL, part.first);

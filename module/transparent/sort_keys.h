@@ -10,6 +10,17 @@
 /* Whether a command may make some. */
 bool sort_keys_any(RedisModuleString **argv, int argc);
 
+/* Whether the server finds the key that is written by looking for the word STORE, as it does for
+ * our command: not where a key or a pattern is called so. In a cluster older ones don't look, so
+ * that it has to be in the slot of what is sorted. */
+bool sort_keys_can_tell(RedisModuleString **argv, int argc);
+
+/* Whether what is sorted is to stay in the order that it is in: BY without a star. */
+bool sort_keys_in_order(RedisModuleString **argv, int argc);
+
+/* The words of an option, with it. */
+int sort_keys_words(RedisModuleString *option);
+
 /* Calls `leave` for each such key, in every database that has what is sorted. */
 void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *key));
 

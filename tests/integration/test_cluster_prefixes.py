@@ -145,6 +145,14 @@ def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
         assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
 
 
+def test_sort_into_another_slot(cluster):
+    """Ours names the server what is sorted, and older servers don't look for the word STORE."""
+    key = keys_of(slot_of(b"sorted"), 1)[0]
+    with cluster.owner(slot_of(key)).client() as r:
+        answer = reply(r, "SORT", key, "GET", b"%s*" % key, "STORE", keys_of(slot_of(b"elsewhere"), 1)[0])
+        assert "same slot" in str(answer), answer
+
+
 def test_a_queued_name_waits_for_its_record(cluster):
     """It is left to the server, which has nothing of the name as long as the map is on its way."""
     slot = slot_of(b"a queued name")

@@ -366,7 +366,7 @@ def test_randomkey_tells_of_what_has_expired_and_has_to_stay(server):
         assert r.randomkey() is None
 
 
-@pytest.mark.parametrize("destination", ["get", "by", "limit"])
+@pytest.mark.parametrize("destination", ["get", "by", "limit", "store"])
 def test_a_word_of_sort_may_be_the_name_of_a_key(server, destination):
     with server.client() as r:
         r.rpush("list", "b", "a")
@@ -388,6 +388,20 @@ def test_of_a_list_in_its_own_order_only_the_part_asked_for_moves_out(server, or
             [b"of 89", b"of 88"] if order else [b"of 10", b"of 11"]
         )
         assert int(r.info("ckv")["ckv_records"]) == (0 if order else 98)
+
+
+@pytest.mark.parametrize("options", ("by nosort get text:* get #", "get text:* by nosort limit 3 4 desc", "by nosort get text:* by none alpha get #"))
+def test_in_a_script_a_set_is_sorted_that_need_not_be(own_server, options):
+    """So the server orders it wherever the script runs, which it doesn't for a command that a module calls."""
+    told = []
+    for server in (own_server({"ckv.prefixes": "*"}), own_server(module=False)):
+        with server.client() as r:
+            r.sadd("set", *(f"e{i * 7919 % 1000}" for i in range(40)))
+            r.mset({f"text:e{i}": f"of {i}" for i in range(0, 1000, 100)})
+            told.append(r.eval("return redis.call('sort', KEYS[1], unpack(ARGV))", 1, "set", *options.split()))
+            told[-1].append(r.eval("return redis.call('sort', KEYS[1], 'by', 'nosort', 'get', 'text:*', 'store', 'k')", 1, "set"))
+            told[-1].append(r.lrange("k", 0, -1))
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("command", (("BLMOVE", "source", "target", "LEFT", "RIGHT", 30), ("BRPOPLPUSH", "source", "target", 30)))

@@ -155,6 +155,7 @@ SORTS = [
      ("LRANGE", "sorted", 0, -1), ("GET", "text:b")],
     [("RPUSH", "list", "b"), ("SET", "text:b", "of b"), ("SORT_RO", "list", "ALPHA", "DESC", "GET", "text:*")],
     [("RPUSH", "list", "b"), ("SORT", "list", "ALPHA", "GET", "text:*", "LIMIT"), ("SORT", "text:a", "GET", "text:*")],
+    [("RPUSH", "list", "b"), ("SORT", "list", "BY", "weight:*", "STORE", "elsewhere"), ("RPUSH", "list", "c")],
 ]
 USERS = {
     "default": (),
