@@ -25,14 +25,12 @@ int serve_type(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 /* What has expired is found to have, as by any command. */
-static bool lend_record(RedisModuleCtx *ctx, RedisModuleString *key) {
-    record r;
-    bool found = lookup_quietly(ctx, key, clock_now_ms(), &r) == LOOKUP_DONE && r.found;
-    return found && move_lend(ctx, key) == MOVE_DONE;
-}
-
 static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
-    bool lent = key && lend_record(ctx, key);
+    record r;
+    if (!key) return native_run(ctx, argv, argc);
+    lookup_answer answer = lookup_quietly(ctx, key, clock_now_ms(), &r);
+    if (!lookup_reply_answer(&r, argv, argc, answer)) return REDISMODULE_OK;
+    bool lent = r.found && move_lend(ctx, key) == MOVE_DONE;
     native_run(ctx, argv, argc);
     if (!lent) return REDISMODULE_OK;
     if (move_back(ctx, key) != MOVE_DONE) {

@@ -153,6 +153,24 @@ def test_sort_into_another_slot(cluster):
         assert "same slot" in str(answer), answer
 
 
+def test_what_is_asked_of_a_record_that_is_on_its_way(cluster):
+    """DUMP and others found nothing where GET says that the records are being moved."""
+    slot = slot_of(b"on its way")
+    key = keys_of(slot, 1)[0]
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    with source.client() as r, target.client() as q:
+        r.set(key, "value")
+        start_move(source, target, slot)
+        for command in (("GET",), ("DUMP",), ("OBJECT", "ENCODING"), ("MEMORY", "USAGE"), ("TYPE",)):
+            q.execute_command("ASKING")
+            assert "being moved" in str(reply(q, *command, key)), command
+        migrate(source, target, slot)
+        end_move(cluster, target, slot)
+        cluster.wait()
+        assert (q.get(key), q.object("encoding", key), q.memory_usage(key) > 0, q.dump(key) is not None) == (b"value", b"embstr", True, True)
+
+
 def test_a_queued_name_waits_for_its_record(cluster):
     """It is left to the server, which has nothing of the name as long as the map is on its way."""
     slot = slot_of(b"a queued name")
