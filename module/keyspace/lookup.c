@@ -27,12 +27,12 @@ static void expire_if_due(record *r) {
         record_expired(r);
 }
 
-/* Of what is left to transactions of which nothing is known, nobody else has taken note. */
+/* Where all is left, as nothing is known of what is needed, nobody else has taken note. */
 static bool is_queued(const record *r) {
     size_t len;
     if (!queued_holds(r->name)) return false;
     const char *key = RedisModule_StringPtrLen(r->name, &len);
-    if (queued_unseen()) aside_note(key, len);
+    if (queued_holds_all()) aside_note(key, len);
     return true;
 }
 

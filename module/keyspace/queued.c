@@ -27,6 +27,13 @@ static struct {
 /* NULL: none. Names, and how many clients have sent each in their last command that may block; and
  * these clients' names, one behind the other. */
 static RedisModuleDict *awaited, *waiting;
+/* Of these the names that anybody has sent, as in keys.size; and whether they were too many to
+ * keep.
+ */
+static struct {
+    uint64_t size;
+    bool all; /* counts as awaited */
+} by_anybody;
 
 static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
@@ -210,8 +217,16 @@ void queued_await_begin(uint64_t client) {
     if (RedisModule_DictSize(waiting) == 0) free_dict(&waiting);
 }
 
+/* Whether one more is kept: of a client that is not known nobody tells when it waits no more. */
+static bool keeps_anybodys(const char *key, size_t len) {
+    if (by_anybody.all || holds(awaited, key, len)) return false;
+    by_anybody.size += 1 + len / LONG_NAME;
+    by_anybody.all = by_anybody.size > KEYS_MAX;
+    return !by_anybody.all;
+}
+
 void queued_await(uint64_t client, const char *key, size_t len) {
-    if (client == QUEUED_ANYBODY && holds(awaited, key, len)) return;
+    if (client == QUEUED_ANYBODY && !keeps_anybodys(key, len)) return;
     if (!waiting) waiting = RedisModule_CreateDict(NULL);
     awaited_name *n = RedisModule_Alloc(sizeof *n + len);
     n->len = len;
@@ -222,7 +237,7 @@ void queued_await(uint64_t client, const char *key, size_t len) {
 }
 
 bool queued_awaits(void) {
-    return awaited != NULL;
+    return awaited || by_anybody.all;
 }
 
 bool queued_awaits_unknown(void) {
@@ -260,6 +275,8 @@ void queued_await_look(void) {
 }
 
 void queued_await_no_more(void) {
+    by_anybody.size = 0;
+    by_anybody.all = false;
     if (!waiting) return;
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(waiting, "^", NULL, 0);
     void *names;
@@ -283,11 +300,16 @@ void queued_each(void (*handle)(const char *key, size_t len)) {
     each_of(keys.older, handle);
 }
 
+bool queued_holds_all(void) {
+    return unseen.any || by_anybody.all;
+}
+
 bool queued_holds(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
     if (unseen.any && !role_loads(ckv.ctx)) return true;
-    if ((!keys.newer && !keys.older && !awaited) || role_mirrors()) return false;
+    if ((!keys.newer && !keys.older && !queued_awaits()) || role_mirrors()) return false;
+    if (by_anybody.all && !role_loads(ckv.ctx)) return true;
     const char *text = RedisModule_StringPtrLen(key, &len);
     return holds(keys.newer, text, len) || holds(keys.older, text, len) ||
            holds(awaited, text, len);

@@ -51,6 +51,8 @@ void queued_await_look(void);
 void queued_await_no_more(void);
 /* Each name that is remembered for a transaction. */
 void queued_each(void (*handle)(const char *key, size_t len));
+/* Whether every key is left to the server, as it is not known which ones are needed. */
+bool queued_holds_all(void);
 /* Whether a key is left to the server. Not on a replica in a cluster, where what has left comes
  * back at once, and leaves again with EXEC (transparent/leave.h). */
 bool queued_holds(const RedisModuleString *key);
