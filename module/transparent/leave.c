@@ -81,10 +81,13 @@ static void move_out_in_pause(RedisModuleString *key) {
     }
 }
 
+static leave_how how;
+
 bool leave_if(RedisModuleString *key, move_kind kind) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (!move_any_record(text, len, kind)) return false;
+    if (how.will_run && !how.will_run()) return false;
     bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
     if (told && pause_holds())
         move_out_in_pause(key);
@@ -93,8 +96,6 @@ bool leave_if(RedisModuleString *key, move_kind kind) {
     if (role_mirrors()) add(&lent, key);
     return true;
 }
-
-static leave_how how;
 
 leave_how leave_begin(leave_how next) {
     leave_how before = how;

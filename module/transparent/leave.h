@@ -7,10 +7,12 @@
 
 #include "keyspace/move.h"
 
-/* Of a command: whether it runs later and is not seen again by then, and whether it leaves strings
- * to the server where no other command has left one. */
+/* Of a command: whether it runs later and is not seen again by then; whether it leaves strings to
+ * the server where no other command has left one; and whether it will run at all, which is asked
+ * before a record leaves. */
 typedef struct leave_how {
     bool runs_later, leaves_strings;
+    bool (*will_run)(void); /* NULL: it will */
 } leave_how;
 
 /* How the command that comes next leaves its keys; returns how the one before did. */

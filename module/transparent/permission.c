@@ -260,7 +260,7 @@ static void note_passed(uint64_t sender, int number) {
 static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if ((users.by_db || users.changing) &&
+    if ((users.by_db || users.changing || !users.known) &&
         RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK)
         return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
@@ -279,14 +279,21 @@ typedef enum rights {
     RIGHTS_BOTH, /* and ours that stands for it */
 } rights;
 
+/* Its arguments; the caller frees them. */
+static RedisModuleString **args_of(RedisModuleCommandFilterCtx *command, int *argc) {
+    *argc = RedisModule_CommandFilterArgsCount(command);
+    RedisModuleString **argv = RedisModule_Alloc((size_t)*argc * sizeof *argv);
+    for (int i = 0; i < *argc; i++)
+        argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+    return argv;
+}
+
 static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int number, bool ours) {
     char name[64];
-    int db, argc = RedisModule_CommandFilterArgsCount(command);
+    int db, argc;
     RedisModuleUser *user = user_of_sender(id, &db);
     if (!user) return RIGHTS_UNKNOWN;
-    RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
-    for (int i = 0; i < argc; i++)
-        argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+    RedisModuleString **argv = args_of(command, &argc);
     snprintf(name, sizeof name, "%s%s", CKV_SERVED_PREFIX, users.names[number]);
     rights r = !user_may(user, users.names[number], argv, argc, db) ? RIGHTS_NONE
                : ours && user_may(user, name, argv, argc, db)       ? RIGHTS_BOTH
@@ -334,6 +341,18 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
     if (users.default_password) return way_of_sender(command, number);
     if (!RedisModule_CommandFilterGetClientId) return PERMISSION_ASKING;
     return way_of_user(command, RedisModule_CommandFilterGetClientId(command), number);
+}
+
+bool permission_may_send(RedisModuleCommandFilterCtx *command) {
+    int db, argc;
+    if (!RedisModule_CommandFilterGetClientId) return true;
+    RedisModuleUser *user = user_of_sender(RedisModule_CommandFilterGetClientId(command), &db);
+    if (!user) return true;
+    RedisModuleString **argv = args_of(command, &argc);
+    bool may = check(user, argv, argc, db);
+    RedisModule_Free(argv);
+    RedisModule_FreeModuleUser(user);
+    return may;
 }
 
 static void forget(void) {

@@ -40,6 +40,10 @@ void permission_settle(void);
 void permission_start(const char *const *names, int count);
 permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number);
 
+/* Whether the sender of a command may run it as it was sent, as far as the server tells; who has
+ * not authenticated counts as the default user. */
+bool permission_may_send(RedisModuleCommandFilterCtx *command);
+
 /* Whether the user behind a ckv+ command may run the server's own, of that number. False: that is
  * the reply, and it is in ACL LOG. */
 bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc);

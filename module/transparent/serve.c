@@ -41,9 +41,18 @@ static bool matches(filtered *f, int i) {
 
 /* ---- commands that only the server can run --------------------------------------------------- */
 
-/* Of the command that the filter looks at: whether it will run later, as it is queued or a pause of
- * all writes holds it back, and is not seen again by then. */
-static bool runs_later;
+/* The command that the filter looks at. */
+static struct looked_at {
+    filtered *command;
+    bool runs_later; /* as it is queued or a pause of all writes holds it back: is not seen again */
+    enum { NOT_ASKED, REFUSED, ALLOWED } sender;
+} now;
+
+/* Whether the server will not refuse it. Who may not run a command has nothing done for it. */
+static bool will_run(void) {
+    if (now.sender == NOT_ASKED) now.sender = permission_may_send(now.command) ? ALLOWED : REFUSED;
+    return now.sender == ALLOWED;
+}
 
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
  * other changes it is told. */
@@ -238,7 +247,7 @@ static bool may_have_record(const char *key, size_t len) {
 /* Whether none of the keys has a record, nor will have one when the command runs. Then the server's
  * own command does the same. */
 static bool is_about_no_record(filtered *f, int first, int last, int step) {
-    if (runs_later) return false;
+    if (now.runs_later) return false;
     for (int i = first; i <= last; i += step) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
@@ -312,7 +321,8 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
         return;
     }
     leave_range(f, argc, 2, -1, 1);
-    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire") && settings_debug_allowed())
+    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire") && settings_debug_allowed() &&
+        will_run())
         active_expiry_enable(!arg_is(arg(f, 2), "0"));
 }
 
@@ -322,7 +332,8 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     leave_asked(f, e, argc);
     RedisModuleString **argv = all_args(f, argc);
     bool any = sort_keys_any(argv, argc), can = any && sort_keys_can_tell(argv, argc);
-    if (any && !(can && serve_by(f, e, false))) sort_keys_leave(argv, argc, leave_key);
+    if (any && !(can && serve_by(f, e, false)) && will_run())
+        sort_keys_leave(argv, argc, leave_key);
     RedisModule_Free(argv);
 }
 
@@ -333,7 +344,7 @@ static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
 /* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. */
 static bool is_queued(filtered *f) {
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (!RedisModule_CommandFilterGetClientId) return runs_later;
+    if (!RedisModule_CommandFilterGetClientId) return now.runs_later;
     return RedisModule_GetClientInfoById(&client, sender(f)) == REDISMODULE_OK &&
            client.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
 }
@@ -384,7 +395,8 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
             permission_change();
             acl_queued |= is_queued(f);
         }
-        if (argc == 2 && arg_is(arg(f, 1), "resetstat")) serve_info_reset();
+        if (!strcmp(e->name, "config") && argc == 2 && arg_is(arg(f, 1), "resetstat") && will_run())
+            serve_info_reset();
         break;
     case COMMAND_KEYLESS:
         break;
@@ -400,12 +412,13 @@ static void filter(filtered *f) {
     if (!e) return;
     if (paused) transactions_hold_back();
     /* In the midst of one that is looked at, another module may call one: it is told of moves. */
-    bool before = runs_later;
-    runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
-    leave_how left = leave_begin((leave_how){runs_later, e->leaves_strings});
+    struct looked_at before = now;
+    bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
+    now = (struct looked_at){.command = f, .runs_later = runs_later};
+    leave_how left = leave_begin((leave_how){runs_later, e->leaves_strings, will_run});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
     leave_begin(left);
-    runs_later = before;
+    now = before;
 }
 
 /* ---- settings and events --------------------------------------------------------------------- */

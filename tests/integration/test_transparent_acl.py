@@ -305,6 +305,34 @@ def test_who_may_not_sort_has_nothing_sorted(prefixes):
     assert r.execute_command("SORT", "list", "BY", "weight:*", "GET", "weight:*") == [b"%d" % i for i in range(10)]
 
 
+def test_for_who_may_not_nothing_is_done(own_server):
+    """The filter comes first: it moved records out, reset counters and stopped active expiry before the server said no."""
+    server = own_server({"ckv.prefixes": "*", "enable-debug-command": "yes"})
+    with server.client() as r:
+        if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+            pytest.skip("this server does not tell a filter who sends a command")
+        r.mset({"k": "1", "other": "2"})
+        r.rpush("list", "k")
+        r.execute_command("ACL", "SETUSER", "commands", "on", ">pw", "~*", "+@all", "-bitcount", "-lpush", "-copy", "-sort", "-config", "-debug")
+        r.execute_command("ACL", "SETUSER", "keys", "on", ">pw", "~other", "+@all", "-config", "-debug")
+        assert r.get("k") == b"1" and is_error(reply(r, "ACL", "RESETSTAT"))
+        hits = r.info("stats")["keyspace_hits"]
+        for name in ("commands", "keys"):
+            user = Replies(server, name)
+            for around in ([], [["MULTI"]]):
+                answers = user.ask([*around, ["BITCOUNT", "k"], ["LPUSH", "k", "x"], ["COPY", "k", "other"], ["SORT", "list", "BY", "nosort", "GET", "*"],
+                                    ["CONFIG", "RESETSTAT"], ["DEBUG", "SET-ACTIVE-EXPIRE", "0"]])[len(around):]
+                assert all(isinstance(a, redis.exceptions.NoPermissionError) for a in answers), answers
+            user.close()
+        assert info(r)["moved_out"] == 0 and r.execute_command("CDBSIZE") == 2
+        assert r.info("stats")["keyspace_hits"] >= hits > 0
+        r.set("k", "v", px=1)
+        wait_for(lambda: r.execute_command("CDBSIZE") == 1, what="active expiry")
+        user = Replies(server, "keys")
+        assert user.ask([["BITCOUNT", "other"]]) == [3] and info(r)["moved_out"] == 1
+        user.close()
+
+
 def test_who_may_read_may_not_administer(prefixes):
     r = admin(prefixes)
     if not any(b"@ckv" in name or "ckv" in str(name) for name in r.execute_command("ACL", "CAT")):
