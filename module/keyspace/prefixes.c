@@ -8,6 +8,8 @@
 #define PREFIXES_MAX 256  /* of all states */
 #define TEXT_MAX     8192 /* bytes of the setting */
 #define CURSOR_US    60000000
+/* Of a map that has come, looked at for prefixes that were forgotten. */
+#define REMEMBER_RECORDS 1000
 
 typedef struct prefix {
     char *text;
@@ -205,25 +207,44 @@ void prefixes_forget_leaving(void) {
     changed();
 }
 
-/* Goes on as long as there is something to remember. */
-static bool remember_for(void *remembered, const uint8_t *key, size_t len, const map_pos *pos) {
+/* A search for prefixes to be remembered. */
+typedef struct remembering {
+    bool any;    /* found */
+    size_t left; /* records that it may still look at */
+} remembering;
+
+/* Goes on as long as there is something to remember. A key that is served anyway needs none. */
+static bool remember_for(void *context, const uint8_t *bytes, size_t len, const map_pos *pos) {
     (void)pos;
+    remembering *r = context;
+    const char *key = (const char *)bytes;
+    if (r->left == 0) return false;
+    r->left--;
+    if (prefixes_match(key, len) != PREFIX_NONE) return true;
     bool more = false;
     for (size_t i = 0; i < count; i++) {
         bool forgotten = all[i].state == PREFIX_NONE;
-        bool found = forgotten && begins(&all[i], (const char *)key, len);
+        bool found = forgotten && begins(&all[i], key, len);
         if (found) all[i].state = PREFIX_LEAVING;
-        *(bool *)remembered |= found;
+        r->any |= found;
         more |= forgotten && !found;
     }
     return more;
 }
 
+static bool remember_all(void) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i].state == PREFIX_NONE) all[i].state = PREFIX_LEAVING;
+    return true;
+}
+
+/* Of a map that would take long all may be wanted. */
 void prefixes_remember(map *m) {
-    bool remembered = false;
+    remembering r = {.left = REMEMBER_RECORDS};
     if (active == count) return;
     for (uint32_t i = 0; i < m->buckets; i++)
-        if (!map_each(m, i, remember_for, &remembered)) break;
+        if (!map_each(m, i, remember_for, &r)) break;
+    bool remembered = r.left == 0 ? remember_all() : r.any;
     if (!remembered) return;
     changed();
     ckv_log("notice",

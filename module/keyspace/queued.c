@@ -19,7 +19,7 @@ static struct {
     RedisModuleDict *who; /* NULL: they have not been listed yet */
 } unseen;
 static struct {
-    RedisModuleDict *newer, *older; /* NULL: none */
+    RedisModuleDict *newer, *older; /* NULL: none. The client of each; several: QUEUED_ANYBODY */
     uintptr_t generation;           /* of the newer ones */
     uint64_t size;                  /* of the newer ones: names */
     uint64_t most;                  /* before the older ones may go */
@@ -42,11 +42,6 @@ static bool in_exec(void) {
 static void free_dict(RedisModuleDict **d) {
     if (*d) RedisModule_FreeDict(NULL, *d);
     *d = NULL;
-}
-
-static void add(RedisModuleDict **d, const void *key, size_t len) {
-    if (!*d) *d = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(*d, (void *)key, len, NULL);
 }
 
 static bool holds(RedisModuleDict *d, const void *key, size_t len) {
@@ -171,12 +166,23 @@ static void age(void) {
     keys.most = KEYS_MAX;
 }
 
-void queued_note(const char *key, size_t len) {
+/* Of a name that is remembered already. */
+static void note_client(uint64_t client, const char *key, size_t len) {
+    void *name = (void *)key;
+    if ((uintptr_t)RedisModule_DictGetC(keys.newer, name, len, NULL) != client)
+        RedisModule_DictReplaceC(keys.newer, name, len, (void *)(uintptr_t)QUEUED_ANYBODY);
+}
+
+void queued_note(uint64_t client, const char *key, size_t len) {
     forget_if_done();
-    if (holds(keys.newer, key, len)) return;
+    if (holds(keys.newer, key, len)) {
+        note_client(client, key, len);
+        return;
+    }
     if (keys.size >= keys.most) age();
     keys.size += 1 + len / LONG_NAME;
-    add(&keys.newer, key, len);
+    if (!keys.newer) keys.newer = RedisModule_CreateDict(NULL);
+    RedisModule_DictSetC(keys.newer, (void *)key, len, (void *)(uintptr_t)client);
 }
 
 typedef struct awaited_name {
@@ -242,7 +248,7 @@ bool queued_awaits(void) {
 
 bool queued_awaits_unknown(void) {
     uint64_t anybody = QUEUED_ANYBODY;
-    return holds(waiting, &anybody, sizeof anybody);
+    return by_anybody.all || holds(waiting, &anybody, sizeof anybody);
 }
 
 static bool still_waits(uint64_t client) {
@@ -286,18 +292,22 @@ void queued_await_no_more(void) {
     free_dict(&awaited);
 }
 
-static void each_of(RedisModuleDict *d, void (*handle)(const char *key, size_t len)) {
+static void each_of(RedisModuleDict *d, uint64_t client,
+                    void (*handle)(const char *key, size_t len)) {
     if (!d) return;
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(d, "^", NULL, 0);
     const char *key;
     size_t len;
-    while ((key = RedisModule_DictNextC(it, &len, NULL))) handle(key, len);
+    void *by;
+    while ((key = RedisModule_DictNextC(it, &len, &by)))
+        if (client == QUEUED_ANYBODY || (uintptr_t)by == client || (uintptr_t)by == QUEUED_ANYBODY)
+            handle(key, len);
     RedisModule_DictIteratorStop(it);
 }
 
-void queued_each(void (*handle)(const char *key, size_t len)) {
-    each_of(keys.newer, handle);
-    each_of(keys.older, handle);
+void queued_each(uint64_t client, void (*handle)(const char *key, size_t len)) {
+    each_of(keys.newer, client, handle);
+    each_of(keys.older, client, handle);
 }
 
 bool queued_holds_all(void) {
@@ -307,8 +317,9 @@ bool queued_holds_all(void) {
 bool queued_holds(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
+    bool any = unseen.any || keys.newer || keys.older || queued_awaits();
+    if (!any || role_mirrors()) return false;
     if (unseen.any && !role_loads(ckv.ctx)) return true;
-    if ((!keys.newer && !keys.older && !queued_awaits()) || role_mirrors()) return false;
     if (by_anybody.all && !role_loads(ckv.ctx)) return true;
     const char *text = RedisModule_StringPtrLen(key, &len);
     return holds(keys.newer, text, len) || holds(keys.older, text, len) ||

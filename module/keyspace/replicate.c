@@ -69,6 +69,7 @@ void replicate_count(RedisModuleCtx *ctx, long long changes) {
     }
     RedisModuleCallReply *reply = own_call(ctx, REPLICATE_COUNTED, "");
     if (reply) RedisModule_FreeCallReply(reply);
+    uncounted = 0; /* or whoever types its name would go on */
 }
 
 int replicate_counted(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

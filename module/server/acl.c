@@ -45,15 +45,19 @@ typedef struct rules {
     size_t len;
 } rules;
 
-static bool has_word(rules r, const char *word) {
+bool acl_has_word(const char *text, size_t text_len, const char *word) {
     size_t len = strlen(word);
-    const char *end = r.text + r.len, *at = r.text;
+    const char *end = text + text_len, *at = text;
     while ((at = memmem(at, (size_t)(end - at), word, len))) {
-        bool begins = at == r.text || at[-1] == ' ';
+        bool begins = at == text || at[-1] == ' ';
         at += len;
         if (begins && (at == end || *at == ' ')) return true;
     }
     return false;
+}
+
+static bool has_word(rules r, const char *word) {
+    return acl_has_word(r.text, r.len, word);
 }
 
 /* Whether a user with these rules may read or write it. The server can be asked about one key only,

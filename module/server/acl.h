@@ -20,6 +20,9 @@ RedisModuleString *acl_user_name(RedisModuleCtx *ctx);
  * user stands behind them. Returns whether it was so. */
 bool acl_trust(bool trusted);
 
+/* Whether rules, words with a space between, have a word. */
+bool acl_has_word(const char *text, size_t len, const char *word);
+
 /* What the server says to who may not access a key. */
 void acl_reply_key_denied(RedisModuleCtx *ctx);
 

@@ -32,6 +32,14 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     }
 }
 
+RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc) {
+    *argc = RedisModule_CommandFilterArgsCount(command);
+    RedisModuleString **argv = RedisModule_Alloc((size_t)*argc * sizeof *argv);
+    for (int i = 0; i < *argc; i++)
+        argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+    return argv;
+}
+
 bool filter_has(filter_step step) {
     return steps[step] != NULL;
 }

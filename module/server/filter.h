@@ -23,6 +23,9 @@ typedef enum filter_step {
 /* From now on the step is done with each command, by `run`; NULL: no longer. */
 void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run);
 
+/* The arguments of a command, which the caller frees. */
+RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc);
+
 /* Whether the step is done. */
 bool filter_has(filter_step step);
 

@@ -8,6 +8,8 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
+#include "server/clock.h"
+#include "server/loop.h"
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
@@ -19,9 +21,16 @@
 static RedisModuleDict *untold;
 
 /* Keys that moved out for clients of this replica, in a cluster. Its primary knows nothing of that,
- * and when their slot leaves tells it to delete the map. So they come back before the next command.
- * NULL: none. */
-static RedisModuleDict *lent;
+ * and when their slot leaves tells it to delete the map. So they come back before the next command,
+ * or when the server has waited for one, and leave again with EXEC; when a replica has become a
+ * primary, once and for all.
+ *
+ * Redis 7.0 does not tell whose EXEC comes, the primary's or that of a client which has queued
+ * them. There they come back after a second or two. */
+#define LENT_US 1000000
+static RedisModuleDict *lent, *lent_before; /* before: a second, on Redis 7.0. NULL: none */
+static uint64_t lent_us;
+static bool given_back; /* some have come back, which may be queued */
 
 static void add(RedisModuleDict **keys, RedisModuleString *key) {
     if (!*keys) *keys = RedisModule_CreateDict(NULL);
@@ -55,21 +64,46 @@ static void each_of(RedisModuleDict **keys, void (*handle)(RedisModuleString *ke
     RedisModule_FreeDict(NULL, taken);
 }
 
-static void tell(RedisModuleString *key) {
-    call_move(SERVE_MOVE_OUT_UNASKED, key);
-}
-
-static void tell_untold(void) {
-    each_of(&untold, tell);
-}
-
 static void take_back(RedisModuleString *key) {
     call_move(SERVE_MOVE_BACK_UNASKED, key);
 }
 
-void leave_settle(void) {
-    tell_untold();
-    if (!transactions_held_back()) each_of(&lent, take_back);
+static void take_back_in_time(void) {
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - lent_us < LENT_US) return;
+    lent_us = now_us;
+    each_of(&lent_before, take_back);
+    lent_before = lent;
+    lent = NULL;
+}
+
+static void take_back_lent(RedisModuleCtx *ctx) {
+    (void)ctx;
+    if (pause_holds() || transactions_held_back()) return;
+    if (RedisModule_CommandFilterGetClientId)
+        each_of(&lent, take_back);
+    else
+        take_back_in_time();
+    if (!lent && !lent_before) loop_set(LOOP_LENT, NULL);
+    given_back = true;
+}
+
+static void lend(RedisModuleString *key) {
+    add(&lent, key);
+    loop_set(LOOP_LENT, take_back_lent);
+}
+
+/* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
+ * one has. */
+static void tell(RedisModuleString *key) {
+    if (role_mirrors())
+        take_back(key);
+    else
+        call_move(SERVE_MOVE_OUT_UNASKED, key);
+}
+
+static void tell_untold(void) {
+    each_of(&untold, tell);
 }
 
 static void move_out_in_pause(RedisModuleString *key) {
@@ -93,7 +127,7 @@ bool leave_if(RedisModuleString *key, move_kind kind) {
         move_out_in_pause(key);
     else
         call_move(SERVE_MOVE_OUT_UNASKED, key);
-    if (role_mirrors()) add(&lent, key);
+    if (role_mirrors()) lend(key);
     return true;
 }
 
@@ -109,7 +143,7 @@ void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
-    if (how.runs_later) queued_note(text, len);
+    if (how.runs_later) queued_note(how.client, text, len);
     bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);
@@ -124,10 +158,21 @@ static void want(const char *key, size_t len) {
 }
 
 /* All names first: who is told of a move may call commands, whose names are remembered. */
-void leave_queued(void) {
-    if (!role_mirrors()) return;
+static void leave_all_queued(uint64_t client) {
     leave_how before = leave_begin((leave_how){.runs_later = false});
-    queued_each(want);
+    queued_each(client, want);
     each_of(&wanted, leave_key);
     leave_begin(before);
+}
+
+void leave_queued(uint64_t client) {
+    if (client != QUEUED_ANYBODY && role_mirrors()) leave_all_queued(client);
+}
+
+void leave_settle(void) {
+    tell_untold();
+    if (lent || lent_before) take_back_lent(ckv.ctx);
+    if (!given_back || role_mirrors()) return;
+    given_back = false;
+    leave_all_queued(QUEUED_ANYBODY);
 }

@@ -7,10 +7,11 @@
 
 #include "keyspace/move.h"
 
-/* Of a command: whether it runs later and is not seen again by then; whether it leaves strings to
- * the server where no other command has left one; and whether it will run at all, which is asked
- * before a record leaves. */
+/* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
+ * then; whether it leaves strings to the server where no other command has left one; and whether it
+ * will run at all, which is asked before a record leaves. */
 typedef struct leave_how {
+    uint64_t client;
     bool runs_later, leaves_strings;
     bool (*will_run)(void); /* NULL: it will */
 } leave_how;
@@ -23,9 +24,9 @@ void leave_key(RedisModuleString *key);
 /* The same of a key that matches, if there is a record of that kind, which is replied. */
 bool leave_if(RedisModuleString *key, move_kind kind);
 
-/* Before EXEC: on a replica in a cluster, where nothing leaves for longer than a command, what its
- * commands need. */
-void leave_queued(void);
+/* Before a client's EXEC: on a replica in a cluster, where nothing leaves for longer than a
+ * command, what its commands need. */
+void leave_queued(uint64_t client);
 
 /* Before a command is looked at: the AOF is told of what left while a pause of all writes kept it
  * as it was; and what left for a client of a replica's own comes back, where it may. */

@@ -5,6 +5,7 @@
 #include "keyspace/queued.h"
 #include "server/acl.h"
 #include "server/clock.h"
+#include "server/filter.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
@@ -99,16 +100,10 @@ static void look_at_rules(const char *rules, size_t len) {
     RedisModule_FreeModuleUser(user);
 }
 
-static bool has_word(const char *text, size_t len, const char *word) {
-    size_t word_len = strlen(word);
-    const char *at = memmem(text, len, word, word_len), *end = text + len;
-    return at && (at == text || at[-1] == ' ') && (at + word_len == end || at[word_len] == ' ');
-}
-
 /* "on nopass ~* +@all", of the default user. */
 static void look_at_default(const char *rules, size_t len) {
-    users.default_off = has_word(rules, len, "off");
-    users.default_password = !users.default_off && !has_word(rules, len, "nopass");
+    users.default_off = acl_has_word(rules, len, "off");
+    users.default_password = !users.default_off && !acl_has_word(rules, len, "nopass");
 }
 
 /* "user <name> on nopass ~* +@all" */
@@ -160,7 +155,7 @@ static void look_at_users(void) {
     RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
     size_t n = list ? RedisModule_CallReplyLength(list) : 0;
     uint64_t rules = hash_of(list, n);
-    if (n == 0 || rules != users.rules) derive(list, n);
+    if (n == 0 || users.rules == 0 || rules != users.rules) derive(list, n);
     users.rules = rules;
     users.known = true;
     if (list) RedisModule_FreeCallReply(list);
@@ -168,7 +163,8 @@ static void look_at_users(void) {
     users.took_us = users.looked_us - began_us;
 }
 
-/* Of the default user alone, now. */
+/* Of the default user alone, now: what is known of all is of other rules from then on, also if
+ * these come to be again what they were. */
 static void ask_for_default(void) {
     size_t len;
     RedisModuleString *name = RedisModule_CreateString(NULL, DEFAULT_USER, strlen(DEFAULT_USER));
@@ -176,6 +172,7 @@ static void ask_for_default(void) {
     RedisModuleString *text = RedisModule_GetModuleUserACLString(user);
     const char *rules = RedisModule_StringPtrLen(text, &len);
     look_at_default(rules, len);
+    users.rules = 0;
     RedisModule_FreeString(NULL, text);
     RedisModule_FreeModuleUser(user);
     RedisModule_FreeString(NULL, name);
@@ -256,12 +253,13 @@ static void note_passed(uint64_t sender, int number) {
 }
 
 /* Who sends a command, and the database that he has selected. NULL: nobody that the server could
- * tell of, or who has not authenticated. */
+ * tell of, or who has not authenticated; or it is not known in which database the command will be,
+ * which a SELECT that is queued before may change. */
 static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if ((users.by_db || users.changing || !users.known) &&
-        RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK)
+    bool by_db = check_in_db && (users.by_db || users.changing || !users.known);
+    if (by_db && (queued_open(id) || RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK))
         return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!who) return NULL;
@@ -279,21 +277,12 @@ typedef enum rights {
     RIGHTS_BOTH, /* and ours that stands for it */
 } rights;
 
-/* Its arguments; the caller frees them. */
-static RedisModuleString **args_of(RedisModuleCommandFilterCtx *command, int *argc) {
-    *argc = RedisModule_CommandFilterArgsCount(command);
-    RedisModuleString **argv = RedisModule_Alloc((size_t)*argc * sizeof *argv);
-    for (int i = 0; i < *argc; i++)
-        argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-    return argv;
-}
-
 static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int number, bool ours) {
     char name[64];
     int db, argc;
     RedisModuleUser *user = user_of_sender(id, &db);
     if (!user) return RIGHTS_UNKNOWN;
-    RedisModuleString **argv = args_of(command, &argc);
+    RedisModuleString **argv = filter_args(command, &argc);
     snprintf(name, sizeof name, "%s%s", CKV_SERVED_PREFIX, users.names[number]);
     rights r = !user_may(user, users.names[number], argv, argc, db) ? RIGHTS_NONE
                : ours && user_may(user, name, argv, argc, db)       ? RIGHTS_BOTH
@@ -329,7 +318,7 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command, int nu
     if (!RedisModule_CommandFilterGetClientId) return PERMISSION_NATIVE;
     uint64_t id = RedisModule_CommandFilterGetClientId(command);
     RedisModuleString *name = RedisModule_GetClientUserNameById(ckv.ctx, id);
-    if (!name) return PERMISSION_BY_RULES; /* the primary, which may everything */
+    if (!name) return PERMISSION_ASKING; /* the primary, or a module on behalf of somebody */
     bool may_be_nobody = is_default(name);
     RedisModule_FreeString(ckv.ctx, name);
     return may_be_nobody ? way_of_default(command, id, number) : way_of_user(command, id, number);
@@ -348,7 +337,7 @@ bool permission_may_send(RedisModuleCommandFilterCtx *command) {
     if (!RedisModule_CommandFilterGetClientId) return true;
     RedisModuleUser *user = user_of_sender(RedisModule_CommandFilterGetClientId(command), &db);
     if (!user) return true;
-    RedisModuleString **argv = args_of(command, &argc);
+    RedisModuleString **argv = filter_args(command, &argc);
     bool may = check(user, argv, argc, db);
     RedisModule_Free(argv);
     RedisModule_FreeModuleUser(user);

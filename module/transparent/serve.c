@@ -103,15 +103,8 @@ static bool waits(filtered *f, const catalogue_entry *e, int argc) {
     return e->blocks && told;
 }
 
-/* Its arguments; the caller frees them. */
-static RedisModuleString **all_args(filtered *f, int argc) {
-    RedisModuleString **argv = RedisModule_Alloc((size_t)argc * sizeof *argv);
-    for (int i = 0; i < argc; i++) argv[i] = arg(f, i);
-    return argv;
-}
-
 static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
-    RedisModuleString **argv = all_args(f, argc);
+    RedisModuleString **argv = filter_args(f, &argc);
     int count = 0;
     int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
     for (int i = 0; at && i < count; i++) leave_key(argv[at[i]]);
@@ -309,7 +302,7 @@ static void on_multi(filtered *f, int argc) {
 }
 
 static void on_exec(filtered *f) {
-    leave_queued();
+    leave_queued(sender(f));
     queued_end(sender(f));
     if (acl_queued) permission_change();
     acl_queued &= queued_open(QUEUED_ANYBODY);
@@ -330,7 +323,7 @@ static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
  * and who may not sort it is not to have it gone over. */
 static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     leave_asked(f, e, argc);
-    RedisModuleString **argv = all_args(f, argc);
+    RedisModuleString **argv = filter_args(f, &argc);
     bool any = sort_keys_any(argv, argc), can = any && sort_keys_can_tell(argv, argc);
     if (any && !(can && serve_by(f, e, false)) && will_run())
         sort_keys_leave(argv, argc, leave_key);
@@ -415,7 +408,7 @@ static void filter(filtered *f) {
     struct looked_at before = now;
     bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
     now = (struct looked_at){.command = f, .runs_later = runs_later};
-    leave_how left = leave_begin((leave_how){runs_later, e->leaves_strings, will_run});
+    leave_how left = leave_begin((leave_how){sender(f), runs_later, e->leaves_strings, will_run});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
     leave_begin(left);
     now = before;

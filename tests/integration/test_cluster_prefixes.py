@@ -135,10 +135,12 @@ def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
             rc.execute_command("SET", name, b"v")
         wait_for_replica(r)
         q.execute_command("READONLY")
+        records = info(q)["records"]
         assert q.bitcount(key) == 5
         for command in (("MULTI",), ("BITCOUNT", kept), ("GET", kept)):
             q.execute_command(*command)
         assert q.execute_command("EXEC") == [5, b"v"]
+        wait_for(lambda: info(q)["records"] == records, what="that they are back")
         move_slot(cluster, slot)
         wait_for_replica(r)
         assert q.execute_command("KEYS", "*" + map_name(slot).decode()[4:]) == []
@@ -169,6 +171,27 @@ def test_what_is_asked_of_a_record_that_is_on_its_way(cluster):
         end_move(cluster, target, slot)
         cluster.wait()
         assert (q.get(key), q.object("encoding", key), q.memory_usage(key) > 0, q.dump(key) is not None) == (b"value", b"embstr", True, True)
+
+
+def test_what_leaves_while_a_replica_takes_over():
+    """What has left the primary in a pause is told by nobody, and what a client of the replica has queued is there when it is a primary."""
+    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
+        keys = keys_of(slot_of(b"take over"), 20)
+        source = cluster.owner(slot_of(keys[0]))
+        replica = cluster.replicas[cluster.primaries.index(source)]
+        with cluster.client() as rc, source.client() as r, replica.client() as q:
+            for key in keys:
+                rc.execute_command("SET", key, b"v")
+            wait_for_replica(r)
+            for command in (("READONLY",), ("MULTI",), ("BITCOUNT", keys[0]), ("GET", keys[0])):
+                q.execute_command(*command)
+            r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+            assert [r.bitcount(key) for key in keys[1:]] == [5] * 19
+            replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
+            wait_for(lambda: source.ask("ROLE")[0] == b"slave", what="a new primary")
+            assert q.execute_command("EXEC") == [5, b"v"]
+            r.execute_command("CLIENT", "UNPAUSE")
+            wait_for(lambda: info(r)["records"] >= 19 and source.ask("INFO")["master_link_status"] == "up", what="that they are back")
 
 
 def test_a_queued_name_waits_for_its_record(cluster):

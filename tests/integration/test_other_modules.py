@@ -90,6 +90,18 @@ def test_a_command_that_was_named_in_upper_case_finds_strings(servers, name):
             assert r.get("k") == b"value"
 
 
+def test_a_call_on_behalf_of_a_user_where_the_default_user_has_a_password(servers):
+    for server in servers:
+        with server.client() as r, server.client() as user:
+            r.set("k", "value")
+            r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "~*", "+get", "+caller.call")
+            user.execute_command("AUTH", "u", "pw")
+            r.execute_command("ACL", "SETUSER", "default", "resetpass", ">word")
+            answer = reply(user, "CALLER.CALL", "CE", "GET", "k")
+            r.execute_command("ACL", "SETUSER", "default", "nopass")  # as it is shut down
+            assert answer == b"value"
+
+
 # An event, what leads to it, and a write that it comes in the midst of: the record before has expired, is not there, or has no map yet.
 TOLD = {
     "expired": ("DEBUG SET-ACTIVE-EXPIRE 0|SET k old PX 20|sleep", "SET k AAAAAAAA"),

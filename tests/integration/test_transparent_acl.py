@@ -390,6 +390,12 @@ def test_a_multi_that_is_refused_begins_nothing(prefixes):
     user.close()
 
 
+def moves_in(r):
+    before = r.execute_command("CDBSIZE")
+    r.execute_command("SET", f"later {time.time()}", "v")
+    return r.execute_command("CDBSIZE") > before
+
+
 def test_while_somebody_waits_names_are_few(prefixes):
     """What each client's last BLMOVE would write is left to the server while it may wait, and no more than that. Where
     it is not known who has sent one, all is left when these were too many."""
@@ -407,7 +413,14 @@ def test_while_somebody_waits_names_are_few(prefixes):
     assert r.execute_command("GET", "awaited") == b"string"
     waiting.close()
     user.close()
-    wait_for(lambda: r.execute_command("SET", "later", "v") and r.execute_command("CEXISTS", "later"), what="that strings move in again")
+    wait_for(lambda: moves_in(r), what="that strings move in again")
+
+
+def test_a_name_that_is_too_long_to_be_kept_is_not_awaited_for_ever(prefixes):
+    r = admin(prefixes)
+    time.sleep(1.5)  # until nobody counts transactions any more
+    assert is_error(reply(r, "BLMOVE", "n" * 7_000_000, "name", "LEFT", "LEFT", "x"))
+    wait_for(lambda: moves_in(r), what="that strings move in")
 
 
 def test_a_password_that_is_set_by_config_counts_at_once(prefixes):
@@ -476,6 +489,25 @@ def test_rules_that_change_all_the_time_count_at_once(prefixes):
         stranger.close()
 
 
+def test_rules_that_are_again_what_they_were(prefixes):
+    """The default user was without a password only for a moment, in which somebody looked."""
+    r = admin(prefixes)
+    for i in range(200):
+        r.execute_command("ACL", "SETUSER", f"u{i}", "on", "nopass", "+get", f"~{i}:*")
+    r.execute_command("ACL", "SETUSER", "default", "resetpass", ">word")
+    r.execute_command("GET", "k")
+    time.sleep(1)  # all users can be looked at again
+    user, stranger = Replies(prefixes, "admin"), Replies(prefixes)
+    user.ask([["ACL", "SETUSER", "u0", "on"], ["GET", "k"], ["ACL", "SETUSER", "default", "nopass"], ["GET", "k"],
+              ["ACL", "SETUSER", "default", "resetpass", ">word"]])
+    time.sleep(1)
+    assert user.ask([["GET", "k"]]) == [b"secret"]
+    answers = stranger.ask([["GET", "k"], ["SET", "k", "mine"], ["DEL", "k"]])
+    assert all("Authentication required" in str(a) for a in answers)
+    user.close()
+    stranger.close()
+
+
 def test_a_default_user_with_a_password_is_served_beside_users_of_single_commands(prefixes):
     """One such user, and all that the default user touched moved out."""
     r = admin(prefixes)
@@ -528,6 +560,14 @@ def test_a_user_of_some_databases(own_server, others):
         assert user.set("key", "another") and user.get("key") == b"another"
         r.execute_command("SELECT", 1)
         assert r.get("key") == b"another"
+        r.set("number", 41)
+        r.set("bits", 41)
+        user.execute_command("SELECT", 0)
+        with user.pipeline() as transaction:  # queued in 0 are commands for 1
+            for command in (("SELECT", 1), ("INCR", "number"), ("BITCOUNT", "bits"), ("SETBIT", "bits", 1, 1), ("GET", "number")):
+                transaction.execute_command(*command)
+            assert transaction.execute() == [b"OK", 42, 6, 0, b"42"]
+        user.execute_command("SELECT", 1)
         for command in ("CKV TRAIN", "CKV OPTIMIZE", "CKV MOVE IN key", "CKV MOVE OUT *", "CEVICT"):  # of all databases
             assert "permissions to access database" in str(reply(user, *command.split())), command
         user.execute_command("AUTH", "default", "x")
