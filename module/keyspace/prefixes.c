@@ -209,8 +209,9 @@ void prefixes_forget_leaving(void) {
 
 /* A search for prefixes to be remembered. */
 typedef struct remembering {
-    bool any;    /* found */
-    size_t left; /* records that it may still look at */
+    size_t left; /* records that may still be looked at */
+    bool found, stopped;
+    bool unmatched; /* some key is under no prefix */
 } remembering;
 
 /* Goes on as long as there is something to remember. A key that is served anyway needs none. */
@@ -218,15 +219,17 @@ static bool remember_for(void *context, const uint8_t *bytes, size_t len, const 
     (void)pos;
     remembering *r = context;
     const char *key = (const char *)bytes;
-    if (r->left == 0) return false;
+    r->stopped = r->left == 0;
+    if (r->stopped) return false;
     r->left--;
     if (prefixes_match(key, len) != PREFIX_NONE) return true;
     bool more = false;
+    r->unmatched = true;
     for (size_t i = 0; i < count; i++) {
         bool forgotten = all[i].state == PREFIX_NONE;
         bool found = forgotten && begins(&all[i], key, len);
         if (found) all[i].state = PREFIX_LEAVING;
-        r->any |= found;
+        r->found |= found;
         more |= forgotten && !found;
     }
     return more;
@@ -238,13 +241,13 @@ static bool remember_all(void) {
     return true;
 }
 
-/* Of a map that would take long all may be wanted. */
+/* Of a map that would take long to look at, with keys under no prefix, all may be wanted. */
 void prefixes_remember(map *m) {
     remembering r = {.left = REMEMBER_RECORDS};
     if (active == count) return;
     for (uint32_t i = 0; i < m->buckets; i++)
         if (!map_each(m, i, remember_for, &r)) break;
-    bool remembered = r.left == 0 ? remember_all() : r.any;
+    bool remembered = r.stopped && r.unmatched ? remember_all() : r.found;
     if (!remembered) return;
     changed();
     ckv_log("notice",

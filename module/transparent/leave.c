@@ -23,14 +23,17 @@ static RedisModuleDict *untold;
 /* Keys that moved out for clients of this replica, in a cluster. Its primary knows nothing of that,
  * and when their slot leaves tells it to delete the map. So they come back before the next command,
  * or when the server has waited for one, and leave again with EXEC; when a replica has become a
- * primary, once and for all.
- *
- * Redis 7.0 does not tell whose EXEC comes, the primary's or that of a client which has queued
- * them. There they come back after a second or two. */
-#define LENT_US 1000000
-static RedisModuleDict *lent, *lent_before; /* before: a second, on Redis 7.0. NULL: none */
-static uint64_t lent_us;
+ * primary, once and for all. NULL: none. */
+static RedisModuleDict *lent;
 static bool given_back; /* some have come back, which may be queued */
+
+/* Redis 7.0 does not tell whose EXEC comes, the primary's, of which there are many, or that of a
+ * client which has queued some. There those leave that were lent in the last second or two, and
+ * RECENT_MAX at most. NULL: none. */
+#define RECENT_US  1000000
+#define RECENT_MAX 64
+static RedisModuleDict *recent, *older;
+static uint64_t recent_us;
 
 static void add(RedisModuleDict **keys, RedisModuleString *key) {
     if (!*keys) *keys = RedisModule_CreateDict(NULL);
@@ -64,33 +67,37 @@ static void each_of(RedisModuleDict **keys, void (*handle)(RedisModuleString *ke
     RedisModule_FreeDict(NULL, taken);
 }
 
+/* What somebody waits to write by now stays, and is told. */
 static void take_back(RedisModuleString *key) {
-    call_move(SERVE_MOVE_BACK_UNASKED, key);
+    bool stays = !role_mirrors() && queued_holds(key);
+    call_move(stays ? SERVE_MOVE_OUT_UNASKED : SERVE_MOVE_BACK_UNASKED, key);
 }
 
-static void take_back_in_time(void) {
-    uint64_t now_us = clock_monotonic_us();
-    if (now_us - lent_us < LENT_US) return;
-    lent_us = now_us;
-    each_of(&lent_before, take_back);
-    lent_before = lent;
-    lent = NULL;
-}
-
+/* Not in EXEC, where a script's commands come by as well. */
 static void take_back_lent(RedisModuleCtx *ctx) {
     (void)ctx;
-    if (pause_holds() || transactions_held_back()) return;
-    if (RedisModule_CommandFilterGetClientId)
-        each_of(&lent, take_back);
-    else
-        take_back_in_time();
-    if (!lent && !lent_before) loop_set(LOOP_LENT, NULL);
+    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    if (within || pause_holds() || transactions_held_back()) return;
+    each_of(&lent, take_back);
+    if (!lent) loop_set(LOOP_LENT, NULL);
     given_back = true;
+}
+
+static void age_recent(void) {
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - recent_us < RECENT_US) return;
+    recent_us = now_us;
+    if (older) RedisModule_FreeDict(NULL, older);
+    older = recent;
+    recent = NULL;
 }
 
 static void lend(RedisModuleString *key) {
     add(&lent, key);
     loop_set(LOOP_LENT, take_back_lent);
+    if (RedisModule_CommandFilterGetClientId) return;
+    age_recent();
+    if (!recent || RedisModule_DictSize(recent) < RECENT_MAX) add(&recent, key);
 }
 
 /* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
@@ -158,21 +165,38 @@ static void want(const char *key, size_t len) {
 }
 
 /* All names first: who is told of a move may call commands, whose names are remembered. */
-static void leave_all_queued(uint64_t client) {
+static void leave_wanted(void) {
     leave_how before = leave_begin((leave_how){.runs_later = false});
-    queued_each(client, want);
     each_of(&wanted, leave_key);
     leave_begin(before);
 }
 
+static void want_all(RedisModuleDict *names) {
+    if (!names) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(names, "^", NULL, 0);
+    const char *key;
+    size_t len;
+    while ((key = RedisModule_DictNextC(it, &len, NULL))) want(key, len);
+    RedisModule_DictIteratorStop(it);
+}
+
 void leave_queued(uint64_t client) {
-    if (client != QUEUED_ANYBODY && role_mirrors()) leave_all_queued(client);
+    if (!role_mirrors()) return;
+    if (client != QUEUED_ANYBODY) {
+        queued_each(client, want);
+    } else if (recent || older) {
+        age_recent();
+        want_all(recent);
+        want_all(older);
+    }
+    leave_wanted();
 }
 
 void leave_settle(void) {
     tell_untold();
-    if (lent || lent_before) take_back_lent(ckv.ctx);
+    if (lent) take_back_lent(ckv.ctx);
     if (!given_back || role_mirrors()) return;
     given_back = false;
-    leave_all_queued(QUEUED_ANYBODY);
+    queued_each(QUEUED_ANYBODY, want);
+    leave_wanted();
 }

@@ -2,6 +2,7 @@
 #include "transparent/permission.h"
 
 #include "core/base/siphash.h"
+#include "keyspace/maps.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
 #include "server/clock.h"
@@ -171,8 +172,9 @@ static void ask_for_default(void) {
     RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(name);
     RedisModuleString *text = RedisModule_GetModuleUserACLString(user);
     const char *rules = RedisModule_StringPtrLen(text, &len);
+    bool off = users.default_off, password = users.default_password;
     look_at_default(rules, len);
-    users.rules = 0;
+    if (off != users.default_off || password != users.default_password) users.rules = 0;
     RedisModule_FreeString(NULL, text);
     RedisModule_FreeModuleUser(user);
     RedisModule_FreeString(NULL, name);
@@ -253,14 +255,12 @@ static void note_passed(uint64_t sender, int number) {
 }
 
 /* Who sends a command, and the database that he has selected. NULL: nobody that the server could
- * tell of, or who has not authenticated; or it is not known in which database the command will be,
- * which a SELECT that is queued before may change. */
+ * tell of, or who has not authenticated. */
 static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
     bool by_db = check_in_db && (users.by_db || users.changing || !users.known);
-    if (by_db && (queued_open(id) || RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK))
-        return NULL;
+    if (by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!who) return NULL;
     bool known = !users.default_off || !is_default(who);
@@ -270,8 +270,16 @@ static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     return user;
 }
 
+/* In which database a command will be that is queued a SELECT before it may have changed. */
+static bool may_elsewhere(RedisModuleUser *user, uint64_t id, RedisModuleString **argv, int argc) {
+    bool may = false;
+    if (!check_in_db || !users.by_db || !queued_open(id)) return false;
+    for (int db = 0; db < maps_dbs() && !may; db++) may = check(user, argv, argc, db);
+    return may;
+}
+
 typedef enum rights {
-    RIGHTS_UNKNOWN, /* of a sender who is */
+    RIGHTS_UNKNOWN, /* of a sender who is, or of the database */
     RIGHTS_NONE,
     RIGHTS_SENT, /* the command that was sent */
     RIGHTS_BOTH, /* and ours that stands for it */
@@ -284,9 +292,10 @@ static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int n
     if (!user) return RIGHTS_UNKNOWN;
     RedisModuleString **argv = filter_args(command, &argc);
     snprintf(name, sizeof name, "%s%s", CKV_SERVED_PREFIX, users.names[number]);
-    rights r = !user_may(user, users.names[number], argv, argc, db) ? RIGHTS_NONE
-               : ours && user_may(user, name, argv, argc, db)       ? RIGHTS_BOTH
-                                                                    : RIGHTS_SENT;
+    rights r = !user_may(user, users.names[number], argv, argc, db)
+                   ? (may_elsewhere(user, id, argv, argc) ? RIGHTS_UNKNOWN : RIGHTS_NONE)
+               : ours && user_may(user, name, argv, argc, db) ? RIGHTS_BOTH
+                                                              : RIGHTS_SENT;
     RedisModule_Free(argv);
     RedisModule_FreeModuleUser(user);
     return r;
@@ -335,10 +344,11 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
 bool permission_may_send(RedisModuleCommandFilterCtx *command) {
     int db, argc;
     if (!RedisModule_CommandFilterGetClientId) return true;
-    RedisModuleUser *user = user_of_sender(RedisModule_CommandFilterGetClientId(command), &db);
+    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    RedisModuleUser *user = user_of_sender(id, &db);
     if (!user) return true;
     RedisModuleString **argv = filter_args(command, &argc);
-    bool may = check(user, argv, argc, db);
+    bool may = check(user, argv, argc, db) || may_elsewhere(user, id, argv, argc);
     RedisModule_Free(argv);
     RedisModule_FreeModuleUser(user);
     return may;

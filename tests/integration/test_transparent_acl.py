@@ -567,6 +567,14 @@ def test_a_user_of_some_databases(own_server, others):
             for command in (("SELECT", 1), ("INCR", "number"), ("BITCOUNT", "bits"), ("SETBIT", "bits", 1, 1), ("GET", "number")):
                 transaction.execute_command(*command)
             assert transaction.execute() == [b"OK", 42, 6, 0, b"42"]
+        # Who may not, whatever the database, may not queue it.
+        r.execute_command("ACL", "SETUSER", "single", "on", "nopass", "+@all", "-set", "~*")
+        user.execute_command("AUTH", "single", "x")
+        user.execute_command("MULTI")
+        assert isinstance(reply(user, "SET", "key", "v"), redis.exceptions.NoPermissionError)
+        user.execute_command("DISCARD")
+        user.execute_command("AUTH", "some", "x")
+        r.execute_command("ACL", "DELUSER", "single")
         user.execute_command("SELECT", 1)
         for command in ("CKV TRAIN", "CKV OPTIMIZE", "CKV MOVE IN key", "CKV MOVE OUT *", "CEVICT"):  # of all databases
             assert "permissions to access database" in str(reply(user, *command.split())), command
