@@ -258,8 +258,9 @@ void prefixes_remember(map *m) {
 
 void prefixes_note_own_record(const RedisModuleString *name) {
     size_t len, kept = 0;
+    if (active == count) return;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    if (active == count || prefixes_match(key, len) != PREFIX_NONE) return;
+    if (prefixes_match(key, len) != PREFIX_NONE) return;
     for (size_t i = 0; i < count; i++) {
         if (all[i].state == PREFIX_NONE && begins(&all[i], key, len))
             RedisModule_Free(all[i].text);

@@ -310,6 +310,17 @@ void queued_each(uint64_t client, void (*handle)(const char *key, size_t len)) {
     each_of(keys.older, client, handle);
 }
 
+static bool forget_in(RedisModuleDict *d, uint64_t client, const char *key, size_t len) {
+    void *name = (void *)key;
+    return holds(d, key, len) && (uintptr_t)RedisModule_DictGetC(d, name, len, NULL) == client &&
+           RedisModule_DictDelC(d, name, len, NULL) == REDISMODULE_OK;
+}
+
+void queued_forget(uint64_t client, const char *key, size_t len) {
+    if (forget_in(keys.newer, client, key, len)) keys.size -= 1 + len / LONG_NAME;
+    forget_in(keys.older, client, key, len);
+}
+
 bool queued_holds_all(void) {
     return unseen.any || by_anybody.all;
 }

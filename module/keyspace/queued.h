@@ -51,6 +51,8 @@ void queued_await_look(void);
 void queued_await_no_more(void);
 /* Each name that is remembered for a client's transaction; QUEUED_ANYBODY: for anybody's. */
 void queued_each(uint64_t client, void (*handle)(const char *key, size_t len));
+/* A name is needed no more by a client's transaction, and let go if it is by nobody else's. */
+void queued_forget(uint64_t client, const char *key, size_t len);
 /* Whether every key is left to the server, as it is not known which ones are needed. */
 bool queued_holds_all(void);
 /* Whether a key is left to the server. Not on a replica in a cluster, where what has left comes

@@ -35,6 +35,8 @@ static bool given_back; /* some have come back, which may be queued */
 static RedisModuleDict *recent, *older;
 static uint64_t recent_us;
 
+/* ---- keys, and moving them ------------------------------------------------------------------- */
+
 static void add(RedisModuleDict **keys, RedisModuleString *key) {
     if (!*keys) *keys = RedisModule_CreateDict(NULL);
     RedisModule_DictSet(*keys, key, NULL);
@@ -66,6 +68,8 @@ static void each_of(RedisModuleDict **keys, void (*handle)(RedisModuleString *ke
     RedisModule_DictIteratorStop(it);
     RedisModule_FreeDict(NULL, taken);
 }
+
+/* ---- what is lent ---------------------------------------------------------------------------- */
 
 /* What somebody waits to write by now stays, and is told. */
 static void take_back(RedisModuleString *key) {
@@ -100,13 +104,12 @@ static void lend(RedisModuleString *key) {
     if (!recent || RedisModule_DictSize(recent) < RECENT_MAX) add(&recent, key);
 }
 
+/* ---- what leaves in a pause ------------------------------------------------------------------ */
+
 /* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
  * one has. */
 static void tell(RedisModuleString *key) {
-    if (role_mirrors())
-        take_back(key);
-    else
-        call_move(SERVE_MOVE_OUT_UNASKED, key);
+    call_move(role_mirrors() ? SERVE_MOVE_BACK_UNASKED : SERVE_MOVE_OUT_UNASKED, key);
 }
 
 static void tell_untold(void) {
@@ -121,6 +124,8 @@ static void move_out_in_pause(RedisModuleString *key) {
         move_out(ckv.ctx, key, MOVE_ANY);
     }
 }
+
+/* ---- leaving --------------------------------------------------------------------------------- */
 
 static leave_how how;
 
@@ -157,18 +162,13 @@ void leave_key(RedisModuleString *key) {
     aside_note(text, len);
 }
 
+/* ---- EXEC on a replica ----------------------------------------------------------------------- */
+
 static RedisModuleDict *wanted; /* by EXEC; NULL: none */
 
 static void want(const char *key, size_t len) {
     if (!wanted) wanted = RedisModule_CreateDict(NULL);
     RedisModule_DictSetC(wanted, (void *)key, len, NULL);
-}
-
-/* All names first: who is told of a move may call commands, whose names are remembered. */
-static void leave_wanted(void) {
-    leave_how before = leave_begin((leave_how){.runs_later = false});
-    each_of(&wanted, leave_key);
-    leave_begin(before);
 }
 
 static void want_all(RedisModuleDict *names) {
@@ -180,17 +180,45 @@ static void want_all(RedisModuleDict *names) {
     RedisModule_DictIteratorStop(it);
 }
 
+/* All names first: who is told of a move may call commands, whose names are remembered. */
+static void leave_wanted(void (*leave)(RedisModuleString *key)) {
+    leave_how before = leave_begin((leave_how){.runs_later = false});
+    each_of(&wanted, leave);
+    leave_begin(before);
+}
+
+static uint64_t executing; /* the client whose EXEC has come */
+
+/* The transaction is the last to need it. */
+static void leave_to_exec(RedisModuleString *key) {
+    size_t len;
+    leave_key(key);
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    queued_forget(executing, text, len);
+}
+
+/* What the primary's commands need has left by a command of its own. */
+static bool is_primary(uint64_t client) {
+    RedisModuleString *name = RedisModule_GetClientUserNameById(ckv.ctx, client);
+    if (name) RedisModule_FreeString(ckv.ctx, name);
+    return !name;
+}
+
 void leave_queued(uint64_t client) {
     if (!role_mirrors()) return;
-    if (client != QUEUED_ANYBODY) {
-        queued_each(client, want);
-    } else if (recent || older) {
+    if (client == QUEUED_ANYBODY) {
         age_recent();
         want_all(recent);
         want_all(older);
+        leave_wanted(leave_key);
+    } else if (!is_primary(client)) {
+        queued_each(client, want);
+        executing = client;
+        leave_wanted(leave_to_exec);
     }
-    leave_wanted();
 }
+
+/* ---- before a command ------------------------------------------------------------------------ */
 
 void leave_settle(void) {
     tell_untold();
@@ -198,5 +226,5 @@ void leave_settle(void) {
     if (!given_back || role_mirrors()) return;
     given_back = false;
     queued_each(QUEUED_ANYBODY, want);
-    leave_wanted();
+    leave_wanted(leave_key);
 }

@@ -11,6 +11,7 @@ AddressSanitizer; what that finds fails the test that ends the server.
 import os
 
 import pytest
+import redis
 
 import server as servers
 from faults import Faults
@@ -209,6 +210,18 @@ def own_server():
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+@pytest.fixture
+def prefixes(own_server):
+    """A server with a prefix of every key and one string; it may be left with any rules of users."""
+    server = own_server({"ckv.prefixes": '"*"'})
+    with server.client() as r:
+        r.execute_command("SET", "k", "secret")
+    yield server
+    # Whatever it was left as: the server has to let us end it.
+    with redis.Redis(port=server.port, username="admin", password="pw") as r:
+        r.execute_command("ACL", "SETUSER", "default", "reset", "on", "nopass", "+@all", "~*", "&*")
 
 
 @pytest.fixture
