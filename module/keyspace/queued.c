@@ -19,7 +19,7 @@ static struct {
     RedisModuleDict *who; /* NULL: they have not been listed yet */
 } unseen;
 static struct {
-    RedisModuleDict *newer, *older; /* NULL: none. The client of each; several: QUEUED_ANYBODY */
+    RedisModuleDict *newer, *older; /* NULL: none */
     uintptr_t generation;           /* of the newer ones */
     uint64_t size;                  /* of the newer ones: names */
     uint64_t most;                  /* before the older ones may go */
@@ -166,23 +166,13 @@ static void age(void) {
     keys.most = KEYS_MAX;
 }
 
-/* Of a name that is remembered already. */
-static void note_client(uint64_t client, const char *key, size_t len) {
-    void *name = (void *)key;
-    if ((uintptr_t)RedisModule_DictGetC(keys.newer, name, len, NULL) != client)
-        RedisModule_DictReplaceC(keys.newer, name, len, (void *)(uintptr_t)QUEUED_ANYBODY);
-}
-
-void queued_note(uint64_t client, const char *key, size_t len) {
+void queued_note(const char *key, size_t len) {
     forget_if_done();
-    if (holds(keys.newer, key, len)) {
-        note_client(client, key, len);
-        return;
-    }
+    if (holds(keys.newer, key, len)) return;
     if (keys.size >= keys.most) age();
     keys.size += 1 + len / LONG_NAME;
     if (!keys.newer) keys.newer = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(keys.newer, (void *)key, len, (void *)(uintptr_t)client);
+    RedisModule_DictSetC(keys.newer, (void *)key, len, NULL);
 }
 
 typedef struct awaited_name {
@@ -290,35 +280,6 @@ void queued_await_no_more(void) {
     RedisModule_DictIteratorStop(it);
     free_dict(&waiting);
     free_dict(&awaited);
-}
-
-static void each_of(RedisModuleDict *d, uint64_t client,
-                    void (*handle)(const char *key, size_t len)) {
-    if (!d) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(d, "^", NULL, 0);
-    const char *key;
-    size_t len;
-    void *by;
-    while ((key = RedisModule_DictNextC(it, &len, &by)))
-        if (client == QUEUED_ANYBODY || (uintptr_t)by == client || (uintptr_t)by == QUEUED_ANYBODY)
-            handle(key, len);
-    RedisModule_DictIteratorStop(it);
-}
-
-void queued_each(uint64_t client, void (*handle)(const char *key, size_t len)) {
-    each_of(keys.newer, client, handle);
-    each_of(keys.older, client, handle);
-}
-
-static bool forget_in(RedisModuleDict *d, uint64_t client, const char *key, size_t len) {
-    void *name = (void *)key;
-    return holds(d, key, len) && (uintptr_t)RedisModule_DictGetC(d, name, len, NULL) == client &&
-           RedisModule_DictDelC(d, name, len, NULL) == REDISMODULE_OK;
-}
-
-void queued_forget(uint64_t client, const char *key, size_t len) {
-    if (forget_in(keys.newer, client, key, len)) keys.size -= 1 + len / LONG_NAME;
-    forget_in(keys.older, client, key, len);
 }
 
 bool queued_holds_all(void) {

@@ -37,8 +37,8 @@ void queued_begin_unseen(void);
 void queued_list_unseen(const uint64_t *clients, size_t count);
 bool queued_unseen(void);
 
-/* Remembers a key of a command that a client has queued. */
-void queued_note(uint64_t client, const char *key, size_t len);
+/* Remembers a key of a command that is queued. */
+void queued_note(const char *key, size_t len);
 /* A client sends a command that may block, and so runs later too (BLMOVE writes a second key when
  * the first has come to be). Its keys are remembered until it, if it is known, is looked at and
  * waits no more, sends another such command or goes; those of one that is not until somebody has
@@ -49,14 +49,10 @@ bool queued_awaits(void);
 bool queued_awaits_unknown(void);
 void queued_await_look(void);
 void queued_await_no_more(void);
-/* Each name that is remembered for a client's transaction; QUEUED_ANYBODY: for anybody's. */
-void queued_each(uint64_t client, void (*handle)(const char *key, size_t len));
-/* A name is needed no more by a client's transaction, and let go if it is by nobody else's. */
-void queued_forget(uint64_t client, const char *key, size_t len);
 /* Whether every key is left to the server, as it is not known which ones are needed. */
 bool queued_holds_all(void);
 /* Whether a key is left to the server. Not on a replica in a cluster, where what has left comes
- * back at once, and leaves again with EXEC (transparent/leave.h). */
+ * back at once, and leaves again with EXEC (transparent/lent.h). */
 bool queued_holds(const RedisModuleString *key);
 
 #endif

@@ -20,6 +20,7 @@
 #include "server/version.h"
 #include "transparent/catalogue.h"
 #include "transparent/leave.h"
+#include "transparent/lent.h"
 #include "transparent/permission.h"
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
@@ -301,6 +302,11 @@ static void on_multi(filtered *f, int argc) {
     transactions_count();
 }
 
+static void on_end(uint64_t client) {
+    queued_end(client);
+    lent_forget(client);
+}
+
 static void on_exec(filtered *f) {
     leave_queued(sender(f));
     queued_end(sender(f));
@@ -381,7 +387,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_exec(f);
         break;
     case COMMAND_DISCARD:
-        queued_end(sender(f));
+        on_end(sender(f));
         break;
     case COMMAND_ACL:
         if (changes_rules(f, argc)) {
@@ -468,7 +474,7 @@ void serve_modules_changed(void) {
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const RedisModuleClientInfo *client = data;
-    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) queued_end(client->id);
+    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) on_end(client->id);
 }
 
 int serve_start(RedisModuleCtx *ctx) {

@@ -1,0 +1,31 @@
+/*
+ * lent.h: what a replica in a cluster lends to commands of its own clients.
+ *
+ * Slots leave map by map, so such a replica has to hold in its maps what its primary does. The
+ * primary knows nothing of what moves out for a client of the replica, and tells it to delete the
+ * map when the slot leaves. So that comes back:
+ *
+ *      command -> moves out -> runs | next command, or the server has waited: moves in
+ *      MULTI, command -> moves out  | ... moves in | EXEC -> moves out -> runs | ... moves in
+ *
+ * When a replica has become a primary, what transactions need leaves for good.
+ */
+#ifndef CKV_LENT_H
+#define CKV_LENT_H
+
+#include "ckv.h"
+
+/* A key has moved out for a command of that client, or of QUEUED_ANYBODY; queued: it may run later.
+ */
+void lent_note(uint64_t client, const RedisModuleString *key, bool queued);
+
+/* Before a command is looked at: what is lent comes back, where it may; `leave` is called for what
+ * has to leave for good. */
+void lent_settle(void (*leave)(RedisModuleString *key));
+
+/* A client's EXEC comes: `leave` is called for each key that its commands need. */
+void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key));
+/* Its transaction has ended otherwise, or it is gone. */
+void lent_forget(uint64_t client);
+
+#endif
