@@ -1,12 +1,11 @@
 /* settle.c: encoding what is young. See settle.h. */
 #include "background/settle.h"
 
-#include "core/map/map_young.h"
+#include "background/encoders.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "server/clock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 /* How long a value must have been left alone. */
@@ -48,108 +47,8 @@
 /* How long it swaps in, then, what threads have done. */
 #define COLLECT_US 100
 
-/* In libc's memory, as the workspaces: what is taken for a moment is not to be made room for. */
-typedef struct job {
-    young_batch batch;
-    uint32_t swapped; /* items that are in their maps again */
-    struct job *next;
-} job;
-
-/* First in, first out. */
-typedef struct line {
-    job *first, *last;
-} line;
-
-/* Between the main thread and the encoders. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t filled;
-    line waiting, done;
-    unsigned threads, wanted;
-} desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
-
-/* The main thread's. */
 static unsigned under_way; /* batches that are waiting, being encoded, or done */
 static size_t copies;      /* their bytes */
-
-static void join(line *l, job *j) {
-    j->next = NULL;
-    *(l->first ? &l->last->next : &l->first) = j;
-    l->last = j;
-}
-
-static job *leave(line *l) {
-    job *j = l->first;
-    if (j) l->first = j->next;
-    return j;
-}
-
-/* ---- an encoder ------------------------------------------------------------------------------ */
-
-/* The next batch; NULL: the thread is not wanted any more. */
-static job *wait_for_job(void) {
-    job *j = NULL;
-    pthread_mutex_lock(&desk.lock);
-    while (desk.threads <= desk.wanted && !(j = leave(&desk.waiting)))
-        pthread_cond_wait(&desk.filled, &desk.lock);
-    if (!j) desk.threads--;
-    pthread_mutex_unlock(&desk.lock);
-    return j;
-}
-
-static void *encoder(void *unused) {
-    codec_workspace work;
-    bool ready = workspace_init(&work, &mem_libc);
-    (void)unused;
-    for (job *j; (j = wait_for_job()) != NULL;) {
-        for (uint32_t i = 0; ready && i < j->batch.count; i++)
-            young_batch_encode(&j->batch, i, &work);
-        workspace_trim(&work);
-        pthread_mutex_lock(&desk.lock);
-        join(&desk.done, j);
-        pthread_mutex_unlock(&desk.lock);
-    }
-    if (ready) workspace_free(&work);
-    return NULL;
-}
-
-static bool start_thread(void) {
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    bool started = pthread_create(&thread, &attributes, encoder, NULL) == 0;
-    pthread_attr_destroy(&attributes);
-    return started;
-}
-
-/* Threads come one by one, as there is something to do. */
-static void hand_over(job *j) {
-    pthread_mutex_lock(&desk.lock);
-    if (desk.threads < desk.wanted && start_thread()) desk.threads++;
-    join(&desk.waiting, j);
-    pthread_cond_signal(&desk.filled);
-    pthread_mutex_unlock(&desk.lock);
-}
-
-/* Whether somebody takes what is handed over. The system may refuse threads, for now or for good.
- */
-static bool have_encoder(void) {
-    pthread_mutex_lock(&desk.lock);
-    if (desk.threads == 0 && desk.wanted > 0 && start_thread()) desk.threads++;
-    bool any = desk.threads > 0 && desk.wanted > 0;
-    pthread_mutex_unlock(&desk.lock);
-    return any;
-}
-
-static job *take_from(line *l) {
-    pthread_mutex_lock(&desk.lock);
-    job *j = leave(l);
-    pthread_mutex_unlock(&desk.lock);
-    return j;
-}
-
-/* ---- the main thread ------------------------------------------------------------------------- */
 
 static uint64_t count(void) {
     return maps_totals().totals.young + maps_totals_unserved().totals.young;
@@ -180,6 +79,7 @@ static void swap_in(const young_batch *b, const young_item *item) {
     if (m) map_settle(m, b, item, expiry_ticks(clock_now_ms()));
 }
 
+/* In libc's memory, as the workspaces: what is taken for a moment is not to be made room for. */
 static job *new_job(size_t bytes, codec_pace pace, young_choice which, uint64_t deadline_us) {
     job *j = malloc(sizeof *j);
     if (!j) return NULL;
@@ -201,7 +101,7 @@ static void end_job(job *j) {
 /* Swaps in what is done until a time. False: there is more. */
 static bool collect(uint64_t deadline_us) {
     static job *current;
-    while (current || (current = take_from(&desk.done))) {
+    while (current || (current = encoders_take_done())) {
         while (current->swapped < current->batch.count) {
             if (clock_monotonic_us() >= deadline_us) return false;
             swap_in(&current->batch, &current->batch.items[current->swapped++]);
@@ -225,7 +125,7 @@ static void distribute(young_choice which, uint64_t deadline_us) {
             end_job(j);
             return;
         }
-        hand_over(j);
+        encoders_give(j);
     }
 }
 
@@ -240,16 +140,14 @@ static bool is_short(const job *j) {
 /* What no thread has begun with. Long values are left to the threads, if there are any. NULL: there
  * is nothing else. */
 static job *job_for_here(size_t bytes) {
-    bool alone = !have_encoder();
-    pthread_mutex_lock(&desk.lock);
-    job *j = desk.waiting.first;
+    bool alone = !encoders_there();
+    job *j = encoders_take_waiting();
     bool mine = j && (alone || is_short(j));
-    if (mine) leave(&desk.waiting);
-    pthread_mutex_unlock(&desk.lock);
+    if (j && !mine) encoders_give(j);
     if (j || !ckv.shared.young.ring) return mine ? j : NULL;
     j = new_job(bytes, CODEC_FAST, (young_choice){UINT64_MAX, true}, UINT64_MAX);
     if (!j || alone || is_short(j)) return j;
-    hand_over(j);
+    encoders_give(j);
     return NULL;
 }
 
@@ -277,11 +175,19 @@ static void encode_here(size_t bytes) {
 
 /* The rest of what was begun here comes back as it is: nothing may press any more. */
 static void put_back(void) {
-    if (!begun_here) return;
-    pthread_mutex_lock(&desk.lock);
-    join(&desk.done, begun_here);
-    pthread_mutex_unlock(&desk.lock);
+    if (begun_here) encoders_done(begun_here);
     begun_here = NULL;
+}
+
+static void end_counted(void) {
+    for (uncounted_batch *b; (b = encoders_take_counted()) != NULL;) uncounted_end(&ckv.shared, b);
+}
+
+/* Ends what is counted, and has more counted. */
+static void exchange(void) {
+    end_counted();
+    uncounted_batch *b = encoders_there() ? uncounted_take(&ckv.shared) : NULL;
+    if (b) encoders_give_uncounted(b);
 }
 
 static uint64_t stored_bytes(void) {
@@ -323,13 +229,14 @@ static bool much;
 
 void settle_step(uint64_t deadline_us, settle_when when) {
     settle_configure();
+    exchange();
     step_hot(deadline_us, when == SETTLE_ALL ? 0 : stored_bytes());
     put_back();
     much = !collect(deadline_us);
     bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
     if (much || count() == 0 || (when == SETTLE_LATER && !hurry && !is_full())) return;
     uint64_t by = expiry_ticks(is_full() ? clock_now_ms() : clock_now_ms() - AGE_MS);
-    if (have_encoder()) {
+    if (encoders_there()) {
         distribute(hurry ? (young_choice){UINT64_MAX, true} : (young_choice){by, false},
                    deadline_us);
         much = is_full() || hurry;
@@ -340,7 +247,7 @@ void settle_step(uint64_t deadline_us, settle_when when) {
 }
 
 bool settle_running(void) {
-    return under_way > 0;
+    return under_way > 0 || uncounted_any(&ckv.shared);
 }
 
 bool settle_much(void) {
@@ -378,20 +285,12 @@ static bool writes_may_fail(void) {
     return now->limited && !now->evicts && maxmemory_excess(REFUSED_SHARE, 0) > 0;
 }
 
-/* Threads that are not wanted any more leave; what none will encode comes back as it is. */
-static void staff(unsigned wanted) {
-    pthread_mutex_lock(&desk.lock);
-    desk.wanted = wanted;
-    if (desk.threads > wanted) pthread_cond_broadcast(&desk.filled);
-    if (wanted == 0)
-        for (job *j; (j = leave(&desk.waiting)) != NULL;) join(&desk.done, j);
-    pthread_mutex_unlock(&desk.lock);
-}
-
 void settle_configure(void) {
     uint64_t wanted = (uint64_t)ckv.config.young_memory;
     unsigned threads = (unsigned)ckv.config.encode_threads;
     bool none = threads == 0 || writes_may_fail();
     ckv.shared.young.limit = none ? 0 : wanted > 0 ? wanted : automatic_limit();
-    staff(threads);
+    ckv.shared.uncounted.exchange = threads > 0 ? exchange : NULL;
+    if (threads == 0) uncounted_settle(&ckv.shared);
+    encoders_want(threads);
 }

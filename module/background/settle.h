@@ -1,15 +1,9 @@
 /*
- * settle.h: young values (core/map/map_young.h) are encoded, by threads of their own.
+ * settle.h: young values (core/map/map_young.h) are encoded, by threads of their own, in slices
+ * between commands.
  *
- *      main thread, in slices          an encoder thread
- *
- *      fill a batch  ----- waiting ----->  encode
- *      swap in       <------ done -------
- *
- * A batch belongs to one side at a time; the lists between them are under a lock. A batch holds
- * copies of the values, and keeps the codec that it is for; of the maps, it knows their tickets. So
- * an encoder shares nothing with the main thread, and whatever becomes of the maps meanwhile,
- * flushed or freed on another thread, is no concern of its.
+ *      fill a batch  ----->  an encoder (encoders.h)
+ *      swap in       <-----
  *
  * Values are encoded when they have been left alone for a second; at any age when they fill more
  * than three quarters of what they may; and all of them when memory is short, or a client waits.

@@ -32,6 +32,7 @@
 
 #define CODEC_NO_ROOM  ((size_t)-1)
 #define CODEC_RAW_BYTE 0xff /* what a value begins with that is stored as it is */
+#define CODEC_ESCAPES  0xfe /* from here on, what none begins with that is made of phrase codes */
 
 /* Values longer than this are for all codecs the same: zstd without a dictionary, or as they are
  * when longer than CODEC_ZSTD_MAX, because nobody is to wait for their compression. Bytes. */

@@ -3,24 +3,46 @@
 
 #include <string.h>
 
-/* Counts a record out whose raw value has `value_len` bytes, CODEC_NO_ROOM if nobody can tell. What
- * is left of the raw bytes is a file's word where the map comes from one: it may be too little. */
-static void count_out(map *m, size_t key_len, size_t value_len, const map_pos *pos) {
+/* The raw length of a record's value that is about to go, if it is at hand: where it is kept
+ * decoded (that goes then), or is written again as it was (NULL: it is not), as whoever renews a
+ * record does. */
+static bool known_len(map *m, const map_key *k, const map_pos *pos, const codec_value *value,
+                      size_t *len) {
+    if (value && !value->young && pos->p->codec == map_codec(m)) {
+        uint32_t n;
+        const uint8_t *old = map_encoded_value(pos, &n);
+        *len = value->raw_len;
+        if (n == value->len && !memcmp(old, value->bytes, n)) return true;
+    }
+    return map_forget_hot(m, k, pos, len);
+}
+
+/* Counts a value out of the sum of raw bytes, now or later. Whether it is later. What is left of
+ * that sum is a file's word where the map comes from one: it may be too little. */
+static bool count_value_out(map *m, const map_pos *pos) {
+    uint32_t n;
+    const uint8_t *encoded = map_encoded_value(pos, &n);
+    if (uncounted_note(m, pos->p->codec, encoded, n)) return true;
+    size_t len = map_value_len(m, pos);
+    if (len != CODEC_NO_ROOM) m->totals.value_bytes -= map_at_most(len, m->totals.value_bytes);
+    return false;
+}
+
+/* The rest of a record that goes. */
+static void count_rest_out(map *m, size_t key_len, const map_pos *pos) {
     m->totals.records--;
     m->totals.expiring -= page_code(pos->p, pos->slot) != EXPIRY_NONE;
     m->totals.key_bytes -= map_at_most(key_len, m->totals.key_bytes);
-    if (value_len != CODEC_NO_ROOM)
-        m->totals.value_bytes -= map_at_most(value_len, m->totals.value_bytes);
 }
 
-/* The raw length of a record's value that is about to be replaced by another. It is at hand if it
- * is written as it was, as whoever renews a record does. */
-static size_t replaced_len(map *m, const map_key *k, const map_pos *pos, const codec_value *value) {
-    uint32_t len;
-    const uint8_t *old = map_encoded_value(pos, &len);
-    bool same = !value->young && pos->p->codec == map_codec(m) && len == value->len &&
-                !memcmp(old, value->bytes, len);
-    return same ? value->raw_len : map_old_len(m, k, pos);
+/* A record that is about to go, or to get this value (or NULL). Whether its value is to be counted
+ * out later. */
+static bool count_out(map *m, const map_key *k, const map_pos *pos, const codec_value *value) {
+    size_t len;
+    count_rest_out(m, k->len, pos);
+    if (!known_len(m, k, pos, value, &len)) return count_value_out(m, pos);
+    m->totals.value_bytes -= map_at_most(len, m->totals.value_bytes);
+    return false;
 }
 
 /* Takes a record, counted out already, out of its page. */
@@ -32,7 +54,8 @@ static void take_out(map *m, const map_pos *pos) {
 }
 
 void map_take_out(map *m, size_t key_len, const map_pos *pos) {
-    count_out(m, key_len, map_value_len(m, pos), pos);
+    count_rest_out(m, key_len, pos);
+    count_value_out(m, pos);
     take_out(m, pos);
 }
 
@@ -100,6 +123,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
                     .code = code,
                     .base = base,
                     .uses = add_uses(pos, k->uses)};
+    map_exchange(m);
     map_size before = map_size_now(m);
     if (rewrite_young(m, pos, value, code, base, r.uses)) {
         map_tell_group(m, &before);
@@ -107,13 +131,14 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     }
     if ((value->young || map_is_large(pk, value->len)) && !(r.large = new_large(m, k, value, base)))
         return false;
-    if (pos) count_out(m, k->len, replaced_len(m, k, pos, value), pos);
+    bool later = pos && count_out(m, k, pos, value);
     if (!pos || !map_overwrite(m, pk, pos, &r)) {
         uint32_t slot;
         map_target to = {
             .b = map_bucket(m, index), .codec = map_codec(m), .avoid = pos ? pos->p : NULL};
         if (!map_place(m, &to, k, &r, &slot)) {
             if (r.large) m->shared->mem->free(r.large);
+            if (later) uncounted_undo(m->shared);
             m->totals = before.totals;
             return false;
         }
@@ -171,8 +196,9 @@ void map_note_use(map *m, map_pos *pos) {
 }
 
 void map_delete(map *m, const map_key *k, const map_pos *pos, uint64_t now_ticks) {
+    map_exchange(m);
     map_size before = map_size_now(m);
-    count_out(m, k->len, map_old_len(m, k, pos), pos);
+    count_out(m, k, pos, NULL);
     take_out(m, pos);
     map_balance(m, pos->bucket_index, now_ticks);
     map_tell_group(m, &before);

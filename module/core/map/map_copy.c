@@ -2,6 +2,7 @@
 #include "map/map_copy.h"
 
 #include "map/map_inside.h"
+#include "map/map_uncounted.h"
 
 #include <string.h>
 
@@ -59,6 +60,7 @@ map *map_copy(const map *m) {
         map_free(copy);
         return NULL;
     }
+    uncounted_settle(m->shared);
     /* The allocator may have given blocks of other sizes. */
     map_totals counted = copy->totals;
     copy->totals = m->totals;

@@ -128,6 +128,7 @@ uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *t
     page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
     uint64_t wanted = (map_bucket_records(m, bucket_index) + SHARE - 1) / SHARE;
     choosing c = {.how = how, .wanted = wanted < MAP_EVICT_MAX ? (uint32_t)wanted : MAP_EVICT_MAX};
+    map_exchange(m);
     map_size before = map_size_now(m);
     if (c.wanted == 0) return 0;
     choose(&c, pages, n);

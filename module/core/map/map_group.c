@@ -1,5 +1,6 @@
 /* map_group.c: what several maps hold together. See map.h. */
 #include "map/map_inside.h"
+#include "map/map_uncounted.h"
 
 #define TOTALS (sizeof(map_totals) / sizeof(uint64_t))
 
@@ -35,6 +36,7 @@ void map_join(map *m, map_group *group) {
 void map_leave(map *m) {
     if (!m->group) return;
     map_young_part(m);
+    uncounted_settle(m->shared);
     map_size now = map_size_now(m);
     const map_size nothing = {0};
     add(m->group, &nothing, &now);

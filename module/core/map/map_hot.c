@@ -28,9 +28,7 @@ const uint8_t *map_read(map *m, const map_key *k, const map_pos *pos, size_t *le
     return value;
 }
 
-size_t map_old_len(map *m, const map_key *k, const map_pos *pos) {
+bool map_forget_hot(map *m, const map_key *k, const map_pos *pos, size_t *len) {
     hot_key key;
-    size_t len;
-    bool kept = key_of(m, k, pos, &key) && hot_take(&m->shared->hot, &key, &len);
-    return kept ? len : map_value_len(m, pos);
+    return key_of(m, k, pos, &key) && hot_take(&m->shared->hot, &key, len);
 }

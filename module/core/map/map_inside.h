@@ -55,9 +55,9 @@ const uint8_t *map_encoded_value(const map_pos *pos, uint32_t *len);
 
 /* ---- map_hot.c ------------------------------------------------------------------------------- */
 
-/* The raw length of the value of a record that is about to go or to be written over: that takes
- * decoding, mostly. If it is kept decoded, that goes. */
-size_t map_old_len(map *m, const map_key *k, const map_pos *pos);
+/* The value of a record is about to go: if it is kept decoded, that goes as well. False: it is not
+ * kept. */
+bool map_forget_hot(map *m, const map_key *k, const map_pos *pos, size_t *len);
 
 /* ---- map_pages.c ----------------------------------------------------------------------------- */
 
@@ -119,6 +119,19 @@ large *map_young_new(const map *m, const map_key *k, const uint8_t *value, size_
 bool map_young_fits(const map *m, large *l, size_t n);
 /* which is written over the one that it has. */
 void map_young_rewrite(map *m, large *l, const uint8_t *value, size_t n);
+
+/* ---- map_uncounted.c ------------------------------------------------------------------------- */
+
+/* Before a map's sums are looked at and changed: an exchange changes them, too. */
+static inline void map_exchange(const map *m) {
+    if (m->shared->uncounted.full) m->shared->uncounted.exchange();
+}
+
+/* A value, which a codec has encoded as n bytes, is about to go out of a map, whose raw bytes it
+ * stays in. False: it does not, it is to be counted at once. */
+bool uncounted_note(map *m, uint8_t codec, const uint8_t *encoded, size_t n);
+/* What was noted last stays after all. */
+void uncounted_undo(map_shared *s);
 
 /* ---- map_place.c ----------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* map_sane.c: every invariant of a map and its pages. */
 #include "map/map_inside.h"
+#include "map/map_uncounted.h"
 
 #include <string.h>
 
@@ -57,6 +58,7 @@ static bool list_sane(const map *m) {
 
 bool map_sane(map *m) {
     checking c = {.m = m, .sane = true};
+    uncounted_settle(m->shared);
     for (uint32_t i = 0; i < m->buckets; i++) {
         if (!pages_sane(m, i, &c.found)) return false;
         if (!map_each(m, i, check_record, &c)) return false;

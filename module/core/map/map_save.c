@@ -2,6 +2,7 @@
 #include "map/map_save.h"
 
 #include "map/map_inside.h"
+#include "map/map_uncounted.h"
 
 #include <string.h>
 
@@ -10,6 +11,7 @@
 /* ---- the head -------------------------------------------------------------------------------- */
 
 void map_save_head(const map *m, uint64_t head[MAP_HEAD]) {
+    uncounted_settle(m->shared);
     const uint64_t numbers[MAP_HEAD] = {m->secret[0], m->secret[1], m->buckets, m->totals.key_bytes,
                                         m->totals.value_bytes};
     memcpy(head, numbers, sizeof numbers);

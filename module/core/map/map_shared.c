@@ -15,6 +15,7 @@ bool map_shared_init(map_shared *s, const mem *m, int zstd_level) {
 }
 
 void map_shared_free(map_shared *s) {
+    if (s->uncounted.open) mem_libc.free(s->uncounted.open);
     hot_clear(&s->hot);
     codecs_free(&s->codecs);
     workspace_free(&s->work);

@@ -11,6 +11,7 @@
 #include "codec/codecs.h"
 #include "map/hot.h"
 #include "map/key_shapes.h"
+#include "map/uncounted.h"
 #include "map/young.h"
 
 typedef struct map_shared {
@@ -21,6 +22,7 @@ typedef struct map_shared {
     key_shapes shapes; /* of all records */
     young_state young;
     hot_values hot; /* they make room for young ones */
+    uncounted_values uncounted;
     /* Another's clock says what has expired: times that have passed by ours are kept. */
     bool follows;
 } map_shared;

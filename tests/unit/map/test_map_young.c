@@ -7,6 +7,7 @@
 #include "map/map_expire.h"
 #include "map/map_reencode.h"
 #include "map/map_save.h"
+#include "map/map_uncounted.h"
 #include "map/map_young.h"
 #include "../test.h"
 #include "group.h"
@@ -169,6 +170,29 @@ static void settle(flight *f) {
     f->begun = false;
 }
 
+/* ---- counting what has gone ------------------------------------------------------------------ */
+
+static uncounted_batch *uncounted_away[UNCOUNTED_AWAY];
+
+/* Puts what is full with the others, while there is room. */
+static void exchange(void) {
+    for (int i = 0; i < UNCOUNTED_AWAY; i++)
+        if (!uncounted_away[i] && !(uncounted_away[i] = uncounted_take(&all))) return;
+}
+
+static void count_one(void) {
+    uncounted_batch **b = &uncounted_away[test_random() % UNCOUNTED_AWAY];
+    if (!*b) return;
+    uncounted_count(*b);
+    uncounted_end(&all, *b);
+    *b = NULL;
+}
+
+static void toggle_counting(void) {
+    all.uncounted.exchange = all.uncounted.exchange ? NULL : exchange;
+    if (!all.uncounted.exchange) uncounted_settle(&all);
+}
+
 /* ---- another map with the same records ------------------------------------------------------- */
 
 static large *larges[KEYS];
@@ -248,7 +272,10 @@ static void evict(map *m) {
 
 static map *rare_step(map *m) {
     uint32_t bucket = (uint32_t)(test_random() % m->buckets);
-    switch (test_random() % 10) {
+    switch (test_random() % 11) {
+    case 10:
+        toggle_counting();
+        break;
     case 0:
         codecs_use(&all.codecs, (uint8_t)(test_random() % 3));
         break;
@@ -286,9 +313,12 @@ static map *step(map *m) {
     unsigned i = (unsigned)(test_random() % KEYS);
     flight *f = &flights[test_random() % BATCHES];
     now_ms += (int64_t)(test_random() % 20);
-    switch (test_random() % 16) {
+    switch (test_random() % 17) {
     case 0:
         take(m, f);
+        break;
+    case 16:
+        count_one();
         break;
     case 1:
     case 2:

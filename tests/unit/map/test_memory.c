@@ -9,6 +9,7 @@
 #include "map/map_expire.h"
 #include "map/map_reencode.h"
 #include "map/map_save.h"
+#include "map/map_uncounted.h"
 #include "../test.h"
 #include "group.h"
 
@@ -283,6 +284,12 @@ static void step(int number) {
     }
 }
 
+static void exchange(void) {
+    uncounted_batch *b = uncounted_take(&it.all);
+    uncounted_count(b);
+    uncounted_end(&it.all, b);
+}
+
 /* Fails at allocation n of the scenario, which goes on then; false if there are fewer. */
 static bool run_scenario(codec *const learned[2], long n) {
     long before = live;
@@ -293,6 +300,7 @@ static bool run_scenario(codec *const learned[2], long n) {
     CHECK((it.m = map_new(&it.all, secret)) != NULL);
     memset(&it.group, 0, sizeof it.group);
     map_join(it.m, &it.group);
+    it.all.uncounted.exchange = exchange;
     left = n;
     for (int number = 0; number < STEPS; number++) {
         bool armed = left >= 0;
@@ -303,6 +311,7 @@ static bool run_scenario(codec *const learned[2], long n) {
     bool failed = left == -1;
     left = -1;
     check_all(it.m);
+    map_leave(it.m);
     map_free(it.m);
     it.all.codecs.by_id[1] = it.all.codecs.by_id[2] = NULL; /* for the next run */
     map_shared_free(&it.all);

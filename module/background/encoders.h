@@ -1,0 +1,48 @@
+/*
+ * encoders.h: the threads that encode what is young (settle.h), and count what is uncounted
+ * (core/map/map_uncounted.h).
+ *
+ *      main thread                an encoder
+ *
+ *      encoders_give()     ----->  encode, count
+ *      encoders_take_done() <----  done
+ *
+ * A batch belongs to one side at a time; the lists between them are under a lock. A batch holds
+ * copies of values, and keeps the codec that it is for. So an encoder shares nothing else with the
+ * main thread, whose functions these are; and whatever becomes of the maps meanwhile, flushed or
+ * freed on another thread, is no concern of its.
+ */
+#ifndef CKV_ENCODERS_H
+#define CKV_ENCODERS_H
+
+#include "core/map/map_uncounted.h"
+#include "core/map/map_young.h"
+
+/* Values to encode. */
+typedef struct job {
+    young_batch batch;
+    uint32_t swapped; /* items that are in their maps again */
+    struct job *next; /* of a list of them */
+} job;
+
+/* So many threads are wanted: they come one by one, as there is something to do. If there are more
+ * these leave; if none is wanted, what waits for them comes back as it is. */
+void encoders_want(unsigned threads);
+
+/* Whether somebody takes what is given. The system may refuse threads, for now or for good. */
+bool encoders_there(void);
+
+void encoders_give(job *j);
+/* The first that none has begun with; NULL: there is none. */
+job *encoders_take_waiting(void);
+/* It comes back as if one were done with it. */
+void encoders_done(job *j);
+/* The first that they are done with; NULL: there is none. */
+job *encoders_take_done(void);
+
+/* It is counted before anything is encoded. */
+void encoders_give_uncounted(uncounted_batch *b);
+/* One that is counted; NULL: there is none. */
+uncounted_batch *encoders_take_counted(void);
+
+#endif
