@@ -186,7 +186,12 @@ static void end_counted(void) {
 /* Ends what is counted, and has more counted. */
 static void exchange(void) {
     end_counted();
-    uncounted_batch *b = encoders_there() ? uncounted_take(&ckv.shared) : NULL;
+    if (!ckv.shared.uncounted.open) return;
+    if (!encoders_there()) {
+        uncounted_settle(&ckv.shared);
+        return;
+    }
+    uncounted_batch *b = uncounted_take(&ckv.shared);
     if (b) encoders_give_uncounted(b);
 }
 

@@ -4,6 +4,7 @@
 #include "core/codec/codec_file.h"
 #include "core/codec/codec_train.h"
 #include "core/base/pace.h"
+#include "core/map/map_uncounted.h"
 #include "background/evict.h"
 #include "background/sampling.h"
 #include "background/trial.h"
@@ -263,7 +264,7 @@ static bool give_up(void) {
     return true;
 }
 
-static bool due(void) {
+static bool grown_or_changed(void) {
     uint64_t raw = raw_bytes();
     bool at_rest = quiet();
     if (clock_monotonic_us() < job.again_us) return false;
@@ -277,11 +278,17 @@ static bool due(void) {
            (at_rest && seen >= GROWN_QUIETLY(known));
 }
 
+static bool due(void) {
+    return job.later.count > 0 || grown_or_changed();
+}
+
 bool train_step(uint64_t deadline_us) {
     if (atomic_load(&learning)) return atomic_load(&finished) && conclude(deadline_us);
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;
-        if (!job.later.count && !due()) return false;
+        if (!due()) return false;
+        uncounted_settle(&ckv.shared); /* what is gone may have made it seem more */
+        if (!due()) return false;
         waiting joined = job.clients;
         job.clients = job.later;
         job.later = joined;

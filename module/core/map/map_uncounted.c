@@ -95,6 +95,7 @@ void uncounted_settle(map_shared *s) {
         if (u->away[i]) settle(u->away[i]);
     if (!u->open) return;
     settle(u->open);
-    u->open->settled = u->full = false;
-    u->open->count = u->open->used = 0;
+    uncounted_end(s, u->open);
+    u->open = NULL;
+    u->full = false;
 }
