@@ -141,7 +141,6 @@ def test_transparent(run, lines):
 
 
 @pytest.mark.slow  # it learns from 600,000 keys of each kind
-@pytest.mark.timeout(600)
 def test_codec(run, tmp_path, lines):
     path = tmp_path / "values.u32le"
     path.write_bytes(b"".join(len(value).to_bytes(4, "little") + value for value in lines.read_bytes().splitlines()))

@@ -77,7 +77,6 @@ def test_reshard_under_load():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_reshard_everything_twice_under_load():
     with Cluster() as cluster:
         a, b, c = cluster.primaries

@@ -189,8 +189,7 @@ def test_bits_in_use_stay(own_server):
         assert told["left"] == 2 and records(r) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)  # two minutes of it waiting
+@pytest.mark.slow  # two minutes of it waiting
 def test_what_the_server_has_worked_on_stays_with_it_for_a_minute(own_server):
     """Whenever in the minute before that was: names grow old together."""
     with own_server({"ckv.prefixes": '"*"', **FAST}).client() as r:
@@ -468,7 +467,6 @@ def test_every_reply_is_right_under_load(own_server):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_every_reply_is_right_under_load_of_a_million(own_server):
     server = own_server({"ckv.move-cpu": 20})
     with server.client() as r:

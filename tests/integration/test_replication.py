@@ -139,7 +139,6 @@ def test_a_replica_does_not_delete_by_its_own_clock(own_server, faults):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_full_resync_of_a_million_records_under_load(own_server):
     server = own_server()
     with server.client() as r:
