@@ -211,7 +211,6 @@ void prefixes_forget_leaving(void) {
 typedef struct remembering {
     size_t left; /* records that may still be looked at */
     bool found, stopped;
-    bool unmatched; /* some key is under no prefix */
 } remembering;
 
 /* Goes on as long as there is something to remember. A key that is served anyway needs none. */
@@ -224,7 +223,6 @@ static bool remember_for(void *context, const uint8_t *bytes, size_t len, const 
     r->left--;
     if (prefixes_match(key, len) != PREFIX_NONE) return true;
     bool more = false;
-    r->unmatched = true;
     for (size_t i = 0; i < count; i++) {
         bool forgotten = all[i].state == PREFIX_NONE;
         bool found = forgotten && begins(&all[i], key, len);
@@ -241,13 +239,14 @@ static bool remember_all(void) {
     return true;
 }
 
-/* Of a map that would take long to look at, with keys under no prefix, all may be wanted. */
+/* Of a map that would take long to look at, all may be wanted: those that are not are forgotten by
+ * the mover. */
 void prefixes_remember(map *m) {
     remembering r = {.left = REMEMBER_RECORDS};
     if (active == count) return;
     for (uint32_t i = 0; i < m->buckets; i++)
         if (!map_each(m, i, remember_for, &r)) break;
-    bool remembered = r.stopped && r.unmatched ? remember_all() : r.found;
+    bool remembered = r.stopped ? remember_all() : r.found;
     if (!remembered) return;
     changed();
     ckv_log("notice",

@@ -8,7 +8,7 @@
 #include "ckv.h"
 
 /* In their order. */
-typedef enum loop_step { LOOP_PAUSE, LOOP_LENT, LOOP_DUE, LOOP_STEPS } loop_step;
+typedef enum loop_step { LOOP_PAUSE, LOOP_DUE, LOOP_STEPS } loop_step;
 
 typedef void loop_run(RedisModuleCtx *ctx);
 

@@ -2,10 +2,9 @@
 #include "transparent/lent.h"
 
 #include "keyspace/queued.h"
-#include "server/clock.h"
-#include "server/loop.h"
 #include "server/pause.h"
 #include "server/role.h"
+#include "server/timer.h"
 #include "transparent/move_calls.h"
 #include "transparent/serve_key.h"
 #include "transparent/transactions.h"
@@ -15,17 +14,20 @@
 /* NULL: none. */
 static RedisModuleDict *lent;
 
-/* What transactions need: a client's number and a key behind it. More than so many are not kept. */
-#define NEEDED_MAX 50000
+/* What transactions need: a client's number and a key behind it. NULL: none. */
 static RedisModuleDict *needed;
 
 /* Redis 7.0 does not tell whose EXEC comes, the primary's, of which there are many, or that of a
- * client which has queued some. There, what was lent in the last second or two leaves with each,
- * and it is of QUEUED_ANYBODY. */
-#define RECENT_US  1000000
-#define RECENT_MAX 64
-static uint64_t recent_us;
-static RedisModuleDict *older; /* keys that were needed a second ago */
+ * client which has queued some; nor which commands are queued. There, the last so many names leave
+ * with each EXEC as long as a transaction may be open, or twice as many; they are of
+ * QUEUED_ANYBODY. */
+#define ANYBODYS_MAX 128
+static RedisModuleDict *older; /* those before */
+
+static void free_dict(RedisModuleDict **d) {
+    if (*d) RedisModule_FreeDict(NULL, *d);
+    *d = NULL;
+}
 
 static bool knows_senders(void) {
     return RedisModule_CommandFilterGetClientId != NULL;
@@ -41,19 +43,26 @@ static RedisModuleString *name_of(uint64_t client, const RedisModuleString *key)
     return name;
 }
 
-static void age(void) {
-    uint64_t now_us = clock_monotonic_us();
-    if (knows_senders() || now_us - recent_us < RECENT_US) return;
-    recent_us = now_us;
-    if (older) RedisModule_FreeDict(NULL, older);
-    older = needed;
-    needed = NULL;
+static void forget_anybodys(void) {
+    if (knows_senders() || queued_open(QUEUED_ANYBODY)) return;
+    free_dict(&needed);
+    free_dict(&older);
+}
+
+static bool is_in_transaction(uint64_t client) {
+    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    if (!knows_senders()) return queued_open(QUEUED_ANYBODY);
+    return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
+           info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
 }
 
 static void need(uint64_t client, const RedisModuleString *key) {
-    age();
-    uint64_t most = knows_senders() ? NEEDED_MAX : RECENT_MAX;
-    if (needed && RedisModule_DictSize(needed) >= most) return;
+    forget_anybodys();
+    if (!knows_senders() && needed && RedisModule_DictSize(needed) >= ANYBODYS_MAX) {
+        free_dict(&older);
+        older = needed;
+        needed = NULL;
+    }
     RedisModuleString *name = name_of(client, key);
     move_calls_add(&needed, name);
     RedisModule_FreeString(NULL, name);
@@ -98,7 +107,7 @@ void lent_forget(uint64_t client) {
 void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key)) {
     RedisModuleDict *keys = NULL;
     if (!role_mirrors()) return;
-    age();
+    forget_anybodys();
     gather(needed, &client, &keys);
     gather(older, &client, &keys);
     lent_forget(client);
@@ -107,40 +116,60 @@ void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key)) {
 
 /* ---- lending --------------------------------------------------------------------------------- */
 
+/* It comes by when all that has come in has run, and before the server's own timer, which saves and
+ * shuts down: as if it were long due, since one that is due now may wait a millisecond for another
+ * module timer that was to come before it. */
+static timer back;
+#define FIRST_MS (-1000)
+/* While a pause holds commands back that need it. */
+#define HELD_BACK_MS 10
+
 /* What somebody waits to write by now stays, and is told. */
 static void take_back(RedisModuleString *key) {
     bool stays = !role_mirrors() && queued_holds(key);
     move_call(stays ? SERVE_MOVE_OUT_UNASKED : SERVE_MOVE_BACK_UNASKED, key);
 }
 
-/* Not in EXEC, where a script's commands come by as well. */
-static void take_back_all(RedisModuleCtx *ctx) {
-    (void)ctx;
-    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (within || pause_holds() || transactions_held_back()) return;
-    move_calls_each(&lent, take_back);
-    if (!lent) loop_set(LOOP_LENT, NULL);
+/* Never while a command is under way, which may have in hand what would go: another module that is
+ * told of it calls commands, too. */
+static void take_back_all(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    if (pause_holds() || transactions_held_back())
+        timer_set(ctx, &back, HELD_BACK_MS);
+    else
+        move_calls_each(&lent, take_back);
 }
 
-void lent_note(uint64_t client, const RedisModuleString *key, bool queued) {
+void lent_note(uint64_t client, const RedisModuleString *key, bool runs_later) {
     if (!role_mirrors()) return;
     move_calls_add(&lent, key);
-    loop_set(LOOP_LENT, take_back_all);
-    if (queued) need(client, key);
+    if (!back.due_us) timer_set(ckv.ctx, &back, FIRST_MS);
+    if (runs_later && is_in_transaction(client)) need(client, key);
 }
 
-static void free_dict(RedisModuleDict **d) {
-    if (*d) RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
+void lent_note_watched(uint64_t client, const RedisModuleString *key) {
+    if (role_mirrors()) need(client, key);
+}
+
+void lent_before_map(void) {
+    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    if (lent && !within) take_back_all(ckv.ctx, NULL);
+}
+
+bool lent_any(void) {
+    return lent != NULL;
 }
 
 void lent_settle(void (*leave)(RedisModuleString *key)) {
     RedisModuleDict *keys = NULL;
-    if (lent) take_back_all(ckv.ctx);
     if ((!needed && !older) || role_mirrors()) return;
     gather(needed, NULL, &keys);
     gather(older, NULL, &keys);
     free_dict(&needed);
     free_dict(&older);
     move_calls_each(&keys, leave);
+}
+
+void lent_start(RedisModuleCtx *ctx) {
+    timer_register(ctx, &back, take_back_all);
 }

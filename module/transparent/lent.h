@@ -3,24 +3,31 @@
  *
  * Slots leave map by map, so such a replica has to hold in its maps what its primary does. The
  * primary knows nothing of what moves out for a client of the replica, and tells it to delete the
- * map when the slot leaves. So that comes back:
+ * map when the slot leaves. So that comes back, when all that the server has read has run:
  *
- *      command -> moves out -> runs | next command, or the server has waited: moves in
+ *      command -> moves out -> runs | timer: moves in
  *      MULTI, command -> moves out  | ... moves in | EXEC -> moves out -> runs | ... moves in
  *
- * When a replica has become a primary, what transactions need leaves for good.
+ * and before a command that is about a map. When a replica has become a primary, what transactions
+ * need leaves for good.
  */
 #ifndef CKV_LENT_H
 #define CKV_LENT_H
 
 #include "ckv.h"
 
-/* A key has moved out for a command of that client, or of QUEUED_ANYBODY; queued: it may run later.
- */
-void lent_note(uint64_t client, const RedisModuleString *key, bool queued);
+void lent_start(RedisModuleCtx *ctx);
 
-/* Before a command is looked at: what is lent comes back, where it may; `leave` is called for what
- * has to leave for good. */
+/* A key has moved out for a command of that client, or of QUEUED_ANYBODY, which may be queued. */
+void lent_note(uint64_t client, const RedisModuleString *key, bool runs_later);
+/* A client watches a key with an expiry: the server has to see it when its EXEC comes. */
+void lent_note_watched(uint64_t client, const RedisModuleString *key);
+
+/* Whether something is lent; before a command that is about a map it comes back. */
+bool lent_any(void);
+void lent_before_map(void);
+
+/* Before a command is looked at: `leave` is called for what has to leave for good. */
 void lent_settle(void (*leave)(RedisModuleString *key));
 
 /* A client's EXEC comes: `leave` is called for each key that its commands need. */

@@ -55,6 +55,12 @@ static bool will_run(void) {
     return now.sender == ALLOWED;
 }
 
+/* The number of who sends a command, where the server tells. */
+static uint64_t sender(filtered *f) {
+    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
+                                                : QUEUED_ANYBODY;
+}
+
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
  * other changes it is told. */
 static void leave_watched(filtered *f, int argc) {
@@ -63,19 +69,13 @@ static void leave_watched(filtered *f, int argc) {
         const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
-        leave_if(arg(f, i), MOVE_EXPIRING);
+        if (leave_if(arg(f, i), MOVE_EXPIRING)) lent_note_watched(sender(f), arg(f, i));
     }
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
     if (last < 0) last += argc;
     for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(arg(f, i));
-}
-
-/* The number of who sends a command, where the server tells. */
-static uint64_t sender(filtered *f) {
-    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
-                                                : QUEUED_ANYBODY;
 }
 
 /* A command that waits runs when others have run, and is to find what they have set. */
@@ -402,10 +402,18 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     }
 }
 
+static bool names_map(filtered *f) {
+    bool named = false;
+    for (int i = 1; i < RedisModule_CommandFilterArgsCount(f) && !named; i++)
+        named = places_of_name(arg(f, i)) != PLACES_NONE;
+    return named;
+}
+
 static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
     if (!paused) leave_settle();
+    if (lent_any() && names_map(f)) lent_before_map();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
@@ -479,6 +487,7 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    lent_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
     prefixes_listen(configure);
     configure();

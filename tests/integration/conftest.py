@@ -9,6 +9,7 @@ AddressSanitizer; what that finds fails the test that ends the server.
 """
 
 import os
+import subprocess
 
 import pytest
 import redis
@@ -152,6 +153,19 @@ class Replica(Compared):
 
 
 TOPOLOGIES = {"plain": Plain, "aof": Aof, "replica": Replica, "asan": Plain}
+
+
+@pytest.fixture(scope="session")
+def caller(tmp_path_factory):
+    """Another module, which calls and listens as it is told."""
+    library = str(tmp_path_factory.mktemp("caller") / "caller.so")
+    source = os.path.join(servers.ROOT, "tests", "integration", "caller.c")
+    given = os.environ.get("REDISMODULE_INCLUDE")
+    include = [f"-I{given}"] if given else []
+    include += ["-idirafter", os.path.join(servers.ROOT, "build", "deps", "include")]
+    cc = os.environ.get("CC", "cc")
+    subprocess.run([cc, "-O1", "-Wall", "-shared", "-fPIC", *include, "-o", library, source], check=True)
+    return library
 
 
 @pytest.fixture(scope="session")

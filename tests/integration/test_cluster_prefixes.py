@@ -124,29 +124,6 @@ def test_what_moves_out_in_a_pause(cluster):
         assert info(q)["moved_out"] == before + 1
 
 
-def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
-    """Its primary knows nothing of that, and tells it to delete the map."""
-    slot = slot_of(b"for a replica's client")
-    key, kept = keys_of(slot, 2)
-    source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
-    with cluster.client() as rc, source.client() as r, replica.client() as q:
-        for name in (key, kept):
-            rc.execute_command("SET", name, b"v")
-        wait_for_replica(r)
-        q.execute_command("READONLY")
-        records = info(q)["records"]
-        assert q.bitcount(key) == 5
-        for command in (("MULTI",), ("BITCOUNT", kept), ("EVAL_RO", "return redis.call('GET', KEYS[1])", 1, kept), ("BITCOUNT", kept)):
-            q.execute_command(*command)
-        assert q.execute_command("EXEC") == [5, b"v", 5]
-        wait_for(lambda: info(q)["records"] == records, what="that they are back")
-        move_slot(cluster, slot)
-        wait_for_replica(r)
-        assert q.execute_command("KEYS", "*" + map_name(slot).decode()[4:]) == []
-        assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
-
-
 def test_sort_into_another_slot(cluster):
     """Ours names the server what is sorted, and older servers don't look for the word STORE."""
     key = keys_of(slot_of(b"sorted"), 1)[0]
@@ -171,52 +148,6 @@ def test_what_is_asked_of_a_record_that_is_on_its_way(cluster):
         end_move(cluster, target, slot)
         cluster.wait()
         assert (q.get(key), q.object("encoding", key), q.memory_usage(key) > 0, q.dump(key) is not None) == (b"value", b"embstr", True, True)
-
-
-def test_of_a_replicas_transactions_each_moves_its_own(cluster):
-    """Names that others have queued, or it before, leave no more with its EXEC."""
-    slot = slot_of(b"each its own")
-    keys = keys_of(slot, 20)
-    source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
-    with cluster.client() as rc, source.client() as r, replica.client() as q, replica.client() as other_client:
-        if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
-            pytest.skip("this server does not tell a filter who sends a command")
-        for key in keys:
-            rc.execute_command("SET", key, b"v")
-        wait_for_replica(r)
-        for client in (q, other_client):
-            client.execute_command("READONLY")
-        for command in (("MULTI",), *(("BITCOUNT", key) for key in keys)):
-            other_client.execute_command(*command)
-        moved = info(q)["moved_out"]
-        for key in keys:
-            for command in (("MULTI",), ("STRLEN", key), ("GETBIT", key, 1), ("BITCOUNT", key)):
-                q.execute_command(*command)
-            assert q.execute_command("EXEC") == [1, 1, 5]
-        assert info(q)["moved_out"] <= moved + 4 * len(keys) + len(keys)
-        assert other_client.execute_command("EXEC") == [5] * len(keys)
-
-
-def test_what_leaves_while_a_replica_takes_over():
-    """What has left the primary in a pause is told by nobody, and what a client of the replica has queued is there when it is a primary."""
-    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
-        keys = keys_of(slot_of(b"take over"), 20)
-        source = cluster.owner(slot_of(keys[0]))
-        replica = cluster.replicas[cluster.primaries.index(source)]
-        with cluster.client() as rc, source.client() as r, replica.client() as q:
-            for key in keys:
-                rc.execute_command("SET", key, b"v")
-            wait_for_replica(r)
-            for command in (("READONLY",), ("MULTI",), ("BITCOUNT", keys[0]), ("GET", keys[0])):
-                q.execute_command(*command)
-            r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
-            assert [r.bitcount(key) for key in keys[1:]] == [5] * 19
-            replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
-            wait_for(lambda: source.ask("ROLE")[0] == b"slave", what="a new primary")
-            assert q.execute_command("EXEC") == [5, b"v"]
-            r.execute_command("CLIENT", "UNPAUSE")
-            wait_for(lambda: info(r)["records"] >= 19 and source.ask("INFO")["master_link_status"] == "up", what="that they are back")
 
 
 def test_a_queued_name_waits_for_its_record(cluster):
@@ -278,6 +209,23 @@ def test_a_map_comes_to_a_node_that_has_forgotten_its_prefixes():
             with target.client() as r:
                 wait_for(lambda: not info(r)["prefixes_leaving"] and info(r)["records"] == 0, what="the end of moving out")
             assert [rc.execute_command("GET", key) for key in keys] == [b"value of " + key for key in keys]
+
+
+def test_few_of_many_that_come_are_under_a_prefix_that_is_forgotten():
+    """Those that come first need none."""
+    with Cluster(primaries=2, config={"ckv.prefixes": '"a: b:"'}) as cluster:
+        slot = slot_of(b"few of many")
+        names = keys_of(slot, 2000)
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        target.ask("CONFIG", "SET", "ckv.prefixes", "a:")
+        with source.client() as r, target.client() as q:
+            wait_for(lambda: not info(q)["prefixes_leaving"], what="that the prefix is forgotten")
+            for name in names:
+                r.set(b"a:" + name, "value")
+            r.set(b"b:" + names[0], "of few")
+            move_slot(cluster, slot)
+            assert q.setnx(b"b:" + names[0], "another") == 0 and q.get(b"b:" + names[0]) == b"of few"
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """Commands that another module calls, also when it is told of an event: under prefixes they do and say what they do and say on a
 plain server."""
 
-import os
 import re
-import subprocess
 import time
 
 import pytest
 
 from helpers import info, is_error, load, noise, reply, texts, wait_for
-from server import ROOT
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
 MODIFIERS = ("!", "!E", "!ES", "!EC")
@@ -22,18 +19,6 @@ REFUSALS = ("no permissions to", "acl verification failed", "can't run this comm
 # Who calls: a user, and what the call stands in.
 AROUND = ("alone", "multi", "script")
 USERS = {"default": "nopass ~* +@all", "reader": "~a ~b +@read +caller.call +eval +multi +exec", "nobody": "+caller.call"}
-
-
-@pytest.fixture(scope="session")
-def caller(tmp_path_factory):
-    library = str(tmp_path_factory.mktemp("caller") / "caller.so")
-    source = os.path.join(ROOT, "tests", "integration", "caller.c")
-    given = os.environ.get("REDISMODULE_INCLUDE")
-    include = [f"-I{given}"] if given else []
-    include += ["-idirafter", os.path.join(ROOT, "build", "deps", "include")]
-    cc = os.environ.get("CC", "cc")
-    subprocess.run([cc, "-O1", "-Wall", "-shared", "-fPIC", *include, "-o", library, source], check=True)
-    return library
 
 
 def ask(r, around, words):

@@ -1,0 +1,201 @@
+"""What a replica of a cluster lends to commands of its own clients: it is out while they run, and in its map else."""
+
+import signal
+import threading
+
+import pytest
+
+from cluster import Cluster, keys_of, map_name, move_slot, slot_of
+from helpers import info, is_error, reply, wait_for, wait_for_replica
+
+
+@pytest.fixture(scope="module")
+def cluster(caller):
+    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"', "loadmodule": caller, "save": "3600 1"}) as cluster:
+        yield cluster
+
+
+def pair_of(cluster, slot):
+    source = cluster.owner(slot)
+    return source, cluster.replicas[cluster.primaries.index(source)]
+
+
+def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
+    """Its primary knows nothing of that, and tells it to delete the map."""
+    slot = slot_of(b"for a replica's client")
+    key, kept = keys_of(slot, 2)
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with cluster.client() as rc, source.client() as r, replica.client() as q:
+        for name in (key, kept):
+            rc.execute_command("SET", name, b"v")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        records = info(q)["records"]
+        assert q.bitcount(key) == 5
+        for command in (("MULTI",), ("BITCOUNT", kept), ("EVAL_RO", "return redis.call('GET', KEYS[1])", 1, kept), ("BITCOUNT", kept)):
+            q.execute_command(*command)
+        assert q.execute_command("EXEC") == [5, b"v", 5]
+        wait_for(lambda: info(q)["records"] == records, what="that they are back")
+        move_slot(cluster, slot)
+        wait_for_replica(r)
+        assert q.execute_command("KEYS", "*" + map_name(slot).decode()[4:]) == []
+        assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
+
+
+def test_a_transaction_of_the_primary_that_needs_many(cluster):
+    """A string that the primary has left to the server is a record at the replica."""
+    keys = keys_of(slot_of(b"many"), 100)
+    source, replica = pair_of(cluster, slot_of(keys[0]))
+    with source.client() as r, source.client() as writer, replica.client() as q:
+        for command in (("MULTI",), *(("SETBIT", key, 7, 1) for key in keys)):
+            r.execute_command(*command)
+        for key in keys:
+            writer.set(key, b"hello")
+        r.execute_command("EXEC")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        assert [q.get(key) for key in keys] == [r.get(key) for key in keys] == [b"iello"] * 100
+
+
+def test_a_transaction_that_reads_many(cluster):
+    """Others queue more, and the primary's end before it does."""
+    keys = keys_of(slot_of(b"reads many"), 100)
+    source, replica = pair_of(cluster, slot_of(keys[0]))
+    with source.client() as r, replica.client() as q:
+        for key in keys:
+            r.set(key, "v")
+        wait_for_replica(r)
+        for command in (("READONLY",), ("MULTI",), *(("BITCOUNT", key) for key in keys)):
+            q.execute_command(*command)
+        for _ in range(3):
+            for command in (("MULTI",), ("INCR", keys[0] + b"n"), ("EXEC",)):
+                r.execute_command(*command)
+            wait_for_replica(r)
+        assert q.execute_command("EXEC") == [5] * 100
+
+
+def test_another_module_calls_in_the_midst(cluster):
+    """What the server has in hand stays where it is: LCS tells of a key that is not there while it holds the other one."""
+    key, missing, third = keys_of(slot_of(b"in the midst"), 3)
+    source, replica = pair_of(cluster, slot_of(key))
+    text = b"".join(b"line %d\n" % i for i in range(500))
+    with source.client() as r, replica.client() as q:
+        r.set(key, text)
+        r.set(third, text)
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        try:
+            for event in "keymiss", "new":
+                q.execute_command("CALLER.ON", event, "GET", missing)
+                for _ in range(5):
+                    assert q.execute_command("LCS", key, missing, "LEN") == 0
+                    assert q.execute_command("LCS", key, third, "LEN") == len(text)
+                for command in (("MULTI",), ("STRLEN", key), ("LCS", key, third, "LEN"), ("LCS", third, key, "LEN")):
+                    q.execute_command(*command)
+                assert q.execute_command("EXEC") == [len(text)] * 3
+        finally:
+            q.execute_command("CALLER.ON")
+
+
+def test_a_watched_record_expires(cluster):
+    """The server asks for it when EXEC comes; no replica deletes it before its primary does."""
+    key, second = keys_of(slot_of(b"watched"), 2)
+    source, replica = pair_of(cluster, slot_of(key))
+    with source.client() as r, replica.client() as q:
+        if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+            pytest.skip("this server does not tell a filter who sends a command")
+        r.set(key, "v", px=300)
+        r.set(second, "v")
+        wait_for_replica(r)
+        r.execute_command("CLIENT", "PAUSE", 5000, "WRITE")
+        for command in (("READONLY",), ("WATCH", key), ("GET", second)):
+            q.execute_command(*command)
+        wait_for(lambda: q.get(key) is None, what="its expiry")
+        q.execute_command("MULTI")
+        q.execute_command("GET", second)
+        assert q.execute_command("EXEC") is None
+        r.execute_command("CLIENT", "UNPAUSE")
+
+
+def test_nothing_is_lent_when_a_file_is_written(cluster):
+    """It would be a string of the server's own after a restart, which stays when the slot has left."""
+    slot = slot_of(b"a file")
+    keys = keys_of(slot, 20)
+    source, replica = pair_of(cluster, slot)
+    with source.client() as r:
+        for key in keys:
+            r.set(key, b"v")
+        wait_for_replica(r)
+
+    def read():
+        try:
+            with replica.client() as q:
+                pipe = q.pipeline(transaction=False)
+                for _ in range(10_000):
+                    pipe.readonly()
+                    for key in keys:
+                        pipe.bitcount(key)
+                    pipe.execute()
+        except Exception:  # the server has gone
+            pass
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    with replica.client() as q:
+        wait_for(lambda: info(q)["moved_out"] > 500, what="what is lent")
+    replica.process.send_signal(signal.SIGTERM)
+    replica.process.wait(30)
+    for reader in readers:
+        reader.join()
+    replica.start()
+    with replica.client() as q:
+        wait_for(lambda: q.info("replication").get("master_link_status") == "up", what="its primary")
+        assert q.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100) == [map_name(slot)]
+
+
+def test_of_a_replicas_transactions_each_moves_its_own(cluster):
+    """Names that others have queued, or it before, leave no more with its EXEC."""
+    slot = slot_of(b"each its own")
+    keys = keys_of(slot, 20)
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with cluster.client() as rc, source.client() as r, replica.client() as q, replica.client() as other_client:
+        if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+            pytest.skip("this server does not tell a filter who sends a command")
+        for key in keys:
+            rc.execute_command("SET", key, b"v")
+        wait_for_replica(r)
+        for client in (q, other_client):
+            client.execute_command("READONLY")
+        for command in (("MULTI",), *(("BITCOUNT", key) for key in keys)):
+            other_client.execute_command(*command)
+        moved = info(q)["moved_out"]
+        for key in keys:
+            for command in (("MULTI",), ("STRLEN", key), ("GETBIT", key, 1), ("BITCOUNT", key)):
+                q.execute_command(*command)
+            assert q.execute_command("EXEC") == [1, 1, 5]
+        assert info(q)["moved_out"] <= moved + 4 * len(keys) + len(keys)
+        assert other_client.execute_command("EXEC") == [5] * len(keys)
+
+
+def test_what_leaves_while_a_replica_takes_over():
+    """What has left the primary in a pause is told by nobody, and what a client of the replica has queued is there when it is a primary."""
+    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
+        keys = keys_of(slot_of(b"take over"), 20)
+        source = cluster.owner(slot_of(keys[0]))
+        replica = cluster.replicas[cluster.primaries.index(source)]
+        with cluster.client() as rc, source.client() as r, replica.client() as q:
+            for key in keys:
+                rc.execute_command("SET", key, b"v")
+            wait_for_replica(r)
+            for command in (("READONLY",), ("MULTI",), ("BITCOUNT", keys[0]), ("GET", keys[0])):
+                q.execute_command(*command)
+            r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+            assert [r.bitcount(key) for key in keys[1:]] == [5] * 19
+            replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
+            wait_for(lambda: source.ask("ROLE")[0] == b"slave", what="a new primary")
+            assert q.execute_command("EXEC") == [5, b"v"]
+            r.execute_command("CLIENT", "UNPAUSE")
+            wait_for(lambda: info(r)["records"] >= 19 and source.ask("INFO")["master_link_status"] == "up", what="that they are back")
