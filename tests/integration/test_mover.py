@@ -49,7 +49,7 @@ def test_memory_falls_by_what_is_told(own_server):
         told = move_in(r)["saved_bytes"]
         assert told > 10 * 5 * COUNT
         # The server makes its table of keys smaller in its own time.
-        wait_for(lambda: abs(told - (used - memory(r))) < 0.15 * told, what=f"that {told} bytes are saved")
+        wait_for(lambda: abs(told - (used - memory(r))) < 0.15 * told, what=f"that {told} bytes are saved, not {used - memory(r)}")
 
 
 def test_what_is_lost_is_told_as_well(own_server):

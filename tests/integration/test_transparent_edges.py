@@ -311,7 +311,7 @@ def test_who_waits_for_several_keys_finds_what_one_has_become(own_server, waits)
 
 IMPORT = """SET a 1 PX 1|SET b 1 PX 1|SET c 1 PX 100000|DBSIZE|GET a|TTL a|DBSIZE|GET c|SET b 2|GET b
 CLIENT IMPORT-SOURCE ON|TTL a|GET a|INCR a|STRLEN a|MGET a c|KEYS a|SCAN 0 MATCH a COUNT 1000
-EXPIREAT c -1|GET c|RESET|GET c|DBSIZE"""
+EXPIREAT c 1|GET c|RESET|GET c|DBSIZE"""
 
 
 def import_data(server):
