@@ -12,6 +12,7 @@
     latency     one write at a time by 1, 8, 16 and 32 clients, a MessagePack object of 200 fields
     fans        pages liked together: read, update and write back a JSON object for every pair
     transparent SET and others under ckv.prefixes against a server without the module, memory against CSET
+    long_values loading, overwriting and reading values of each data file by SET and GET, against strings
     moving      strings that move into ckv and out again under 20,000 requests a second
     estimate    what ckv-estimate says of strings, against what they then take, on each data file
     uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
@@ -114,12 +115,13 @@ VERBS = {
     "uuid": (compared("uuid", "stores", True), STORES, {"records": 200_000}),
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
     "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
+    "long_values": (of("long_values"), ["records", *SERVER, "rounds"], {"records": 50_000, "rounds": 3}),
     "moving": (of("moving"), ["records", *SERVER, "rounds"], {"records": 1_000_000, "rounds": 3}),
     "estimate": (of("estimate"), ["records", *SERVER], {"records": 200_000}),
     "fleet": (None, [], {}),
     "report": (None, [], {}),
 }
-NEED_DATA = {"estimate", "layout", "cache", "uuid"}
+NEED_DATA = {"estimate", "long_values", "layout", "cache", "uuid"}
 NOT_KEPT = {"demo", "throughput"}
 
 

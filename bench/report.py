@@ -252,6 +252,17 @@ def transparent(report):
         table({"command": "", "pipeline": "", "CPU us": ".2f", **dict.fromkeys(names[1:], ".2f")}, rows)])
 
 
+def long_values(report):
+    """Of a file: what of a string's speed is left, by the main thread's time."""
+    rows = []
+    for name, depths in report["files"].items():
+        for depth, servers in depths.items():
+            strings, ckv = servers["strings"], servers["ckv"]
+            rows.append([name, depth] + [text for what in strings for text in (strings[what], ratio(strings[what], ckv[what]))])
+    heads = [(head, form) for what in strings for head, form in ((f"{what}: us as a string", ".1f"), ("speed left", ".2f"))]
+    return "\n\n".join([source(report), table([("data", ""), ("pipeline", ""), *heads], rows)])
+
+
 def moving(report):
     """p99.9: the median of runs of some seconds, and the worst."""
     def latency(what, runs, against=None):
@@ -527,6 +538,7 @@ def parts(report, names):
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "choice": ("choice", choice), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
          "fans": ("fans", fans), "transparent": ("transparent", transparent), "moving": ("moving", moving),
+         "long_values": ("long_values", long_values),
          "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "caches": ("caches", caches),
          "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}

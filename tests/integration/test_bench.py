@@ -140,6 +140,13 @@ def test_transparent(run, lines):
     assert "a prefix of no key" in said and "HSET" in said
 
 
+def test_long_values(run, lines):
+    report, said = run("long_values", "--records", 500, "--rounds", 1, "--data", lines)
+    (depths,) = report["files"].values()
+    assert {len(figures) for servers in depths.values() for figures in servers.values()} == {5} and len(depths) == 2
+    assert "over settled" in said
+
+
 @pytest.mark.slow  # it learns from 600,000 keys of each kind
 def test_codec(run, tmp_path, lines):
     path = tmp_path / "values.u32le"
