@@ -119,7 +119,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
         {"eval_ro", COMMAND_KEYLESS},    {"evalsha", COMMAND_KEYLESS},
         {"evalsha_ro", COMMAND_KEYLESS}, {"fcall", COMMAND_KEYLESS},
         {"fcall_ro", COMMAND_KEYLESS},   {"watch", COMMAND_WATCH},
-        {"cluster", COMMAND_CLUSTER},
+        {"cluster", COMMAND_CLUSTER},    {"unwatch", COMMAND_UNWATCH},
     };
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;

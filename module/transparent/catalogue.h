@@ -14,6 +14,7 @@ typedef enum catalogue_kind {
     COMMAND_ASK,     /* the same; the server must be asked where the keys are */
     COMMAND_SORT,    /* the same, and keys that are made of patterns */
     COMMAND_WATCH,
+    COMMAND_UNWATCH,
     COMMAND_DEBUG, /* any argument may be a key */
     COMMAND_CLUSTER,
     COMMAND_MULTI,

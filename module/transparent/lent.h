@@ -32,7 +32,7 @@ void lent_settle(void (*leave)(RedisModuleString *key));
 
 /* A client's EXEC comes: `leave` is called for each key that its commands need. */
 void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key));
-/* Its transaction has ended otherwise, or it is gone. */
+/* Its transaction has ended otherwise, it watches no more, or it is gone. */
 void lent_forget(uint64_t client);
 
 #endif

@@ -374,6 +374,9 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     case COMMAND_WATCH:
         leave_watched(f, argc);
         break;
+    case COMMAND_UNWATCH:
+        if (!is_queued(f)) lent_forget(sender(f));
+        break;
     case COMMAND_DEBUG:
         on_debug(f, e, argc);
         break;
