@@ -18,12 +18,12 @@ static const int legacy_range[][3] = {
     [KEYS_STORE] = {1, 1, 1},
 };
 
-/* Redis before 8.4 and Valkey before 9.1 see the first half of counted keys with values only, and
- * would check the user's permissions for no more: they ask the command. Newer ones see all, and
- * must not ask: Redis does so on its io-threads, where that is a race for its count of what it is
- * executing. */
+/* Redis before 8.4 sees the first half of counted keys with values only, and would check the user's
+ * permissions for no more, and Valkey sees none of them where it looks for their slot: they ask the
+ * command. Newer ones of Redis see all, and must not ask: they do so on their io-threads, where
+ * that is a race for the count of what they are executing. */
 static bool must_ask(const command_entry *e) {
-    return e->keys == KEYS_COUNTED && !version_is_redis(REDIS_8_4) && !version_is_valkey(9.1);
+    return e->keys == KEYS_COUNTED && !version_is_redis(REDIS_8_4);
 }
 
 static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
