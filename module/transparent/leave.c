@@ -41,6 +41,7 @@ static leave_how how;
 bool leave_if(RedisModuleString *key, move_kind kind) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
+    if (how.runs_later && lent_waits(how.client, key)) return false;
     if (!move_any_record(text, len, kind)) return false;
     if (how.will_run && !how.will_run()) return false;
     bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
@@ -48,7 +49,7 @@ bool leave_if(RedisModuleString *key, move_kind kind) {
         move_out_in_pause(key);
     else
         move_call(SERVE_MOVE_OUT_UNASKED, key);
-    lent_note(how.client, key, how.runs_later);
+    lent_note(key);
     return true;
 }
 

@@ -18,11 +18,10 @@ static RedisModuleDict *lent;
 static RedisModuleDict *needed;
 
 /* Redis 7.0 does not tell whose EXEC comes, the primary's, of which there are many, or that of a
- * client which has queued some; nor which commands are queued. There, the last so many names leave
- * with each EXEC as long as a transaction may be open, or twice as many; they are of
- * QUEUED_ANYBODY. */
-#define ANYBODYS_MAX 128
-static RedisModuleDict *older; /* those before */
+ * client which has queued some; nor which commands are queued. There, all names leave with each
+ * EXEC; they are of QUEUED_ANYBODY. Older ones were needed when the transactions of `who` were
+ * open, some of which may be open still. */
+static struct { RedisModuleDict *names, *who; /* NULL: none */ } older;
 
 static void free_dict(RedisModuleDict **d) {
     if (*d) RedisModule_FreeDict(NULL, *d);
@@ -43,10 +42,28 @@ static RedisModuleString *name_of(uint64_t client, const RedisModuleString *key)
     return name;
 }
 
-static void forget_anybodys(void) {
-    if (knows_senders() || queued_open(QUEUED_ANYBODY)) return;
-    free_dict(&needed);
-    free_dict(&older);
+static bool is_among(RedisModuleDict *d, uint64_t client) {
+    int missing = 1;
+    if (d) RedisModule_DictGetC(d, &client, sizeof client, &missing);
+    return !missing;
+}
+
+/* These are in a transaction. */
+static void on_count(const uint64_t *clients, size_t count) {
+    bool begins = !older.names;
+    RedisModuleDict *still = RedisModule_CreateDict(NULL);
+    for (size_t i = 0; i < count; i++)
+        if (begins || is_among(older.who, clients[i]))
+            RedisModule_DictSetC(still, (void *)&clients[i], sizeof *clients, NULL);
+    if (begins) {
+        older.names = needed;
+        needed = NULL;
+    }
+    free_dict(&older.who);
+    older.who = still;
+    if (older.names && RedisModule_DictSize(still) > 0) return;
+    free_dict(&older.names);
+    free_dict(&older.who);
 }
 
 static bool is_in_transaction(uint64_t client) {
@@ -57,12 +74,6 @@ static bool is_in_transaction(uint64_t client) {
 }
 
 static void need(uint64_t client, const RedisModuleString *key) {
-    forget_anybodys();
-    if (!knows_senders() && needed && RedisModule_DictSize(needed) >= ANYBODYS_MAX) {
-        free_dict(&older);
-        older = needed;
-        needed = NULL;
-    }
     RedisModuleString *name = name_of(client, key);
     move_calls_add(&needed, name);
     RedisModule_FreeString(NULL, name);
@@ -99,17 +110,14 @@ void lent_forget(uint64_t client) {
     gather(needed, &client, &keys);
     ending = client;
     move_calls_each(&keys, forget);
-    if (RedisModule_DictSize(needed) > 0) return;
-    RedisModule_FreeDict(NULL, needed);
-    needed = NULL;
+    if (RedisModule_DictSize(needed) == 0) free_dict(&needed);
 }
 
 void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key)) {
     RedisModuleDict *keys = NULL;
     if (!role_mirrors()) return;
-    forget_anybodys();
     gather(needed, &client, &keys);
-    gather(older, &client, &keys);
+    gather(older.names, &client, &keys);
     lent_forget(client);
     move_calls_each(&keys, leave);
 }
@@ -140,11 +148,16 @@ static void take_back_all(RedisModuleCtx *ctx, void *unused) {
         move_calls_each(&lent, take_back);
 }
 
-void lent_note(uint64_t client, const RedisModuleString *key, bool runs_later) {
+bool lent_waits(uint64_t client, const RedisModuleString *key) {
+    if (!role_mirrors() || !is_in_transaction(client)) return false;
+    need(client, key);
+    return knows_senders() && !pause_holds();
+}
+
+void lent_note(const RedisModuleString *key) {
     if (!role_mirrors()) return;
     move_calls_add(&lent, key);
     if (!back.due_us) timer_set(ckv.ctx, &back, FIRST_MS);
-    if (runs_later && is_in_transaction(client)) need(client, key);
 }
 
 void lent_note_watched(uint64_t client, const RedisModuleString *key) {
@@ -162,14 +175,15 @@ bool lent_any(void) {
 
 void lent_settle(void (*leave)(RedisModuleString *key)) {
     RedisModuleDict *keys = NULL;
-    if ((!needed && !older) || role_mirrors()) return;
+    if ((!needed && !older.names) || role_mirrors()) return;
     gather(needed, NULL, &keys);
-    gather(older, NULL, &keys);
+    gather(older.names, NULL, &keys);
     free_dict(&needed);
-    free_dict(&older);
+    free_dict(&older.names);
     move_calls_each(&keys, leave);
 }
 
 void lent_start(RedisModuleCtx *ctx) {
     timer_register(ctx, &back, take_back_all);
+    if (!knows_senders()) transactions_listen(on_count);
 }

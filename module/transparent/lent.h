@@ -6,10 +6,14 @@
  * map when the slot leaves. So that comes back, when all that the server has read has run:
  *
  *      command -> moves out -> runs | timer: moves in
- *      MULTI, command -> moves out  | ... moves in | EXEC -> moves out -> runs | ... moves in
+ *      MULTI, command -> is noted   | EXEC -> moves out -> runs | timer: moves in
  *
- * and before a command that is about a map. When a replica has become a primary, what transactions
- * need leaves for good.
+ * What is noted is kept, however much it is and whether there is a record yet, as long as its
+ * transaction may be open. On Redis 7.0, which does not tell whether a command is queued, it moves
+ * out when it comes as well.
+ *
+ * It also moves in before a command that is about a map. When a replica has become a primary, what
+ * transactions need leaves for good.
  */
 #ifndef CKV_LENT_H
 #define CKV_LENT_H
@@ -18,9 +22,13 @@
 
 void lent_start(RedisModuleCtx *ctx);
 
-/* A key has moved out for a command of that client, or of QUEUED_ANYBODY, which may be queued. */
-void lent_note(uint64_t client, const RedisModuleString *key, bool runs_later);
-/* A client watches a key with an expiry: the server has to see it when its EXEC comes. */
+/* A key has moved out. */
+void lent_note(const RedisModuleString *key);
+/* A command of that client, or of QUEUED_ANYBODY, may be queued. If it is, its key is needed when
+ * EXEC comes; true: it need not leave before. What a pause holds back has to, as it may run unseen.
+ */
+bool lent_waits(uint64_t client, const RedisModuleString *key);
+/* A client watches a key: the server has to see its expiry when its EXEC comes. */
 void lent_note_watched(uint64_t client, const RedisModuleString *key);
 
 /* Whether something is lent; before a command that is about a map it comes back. */

@@ -69,7 +69,8 @@ static void leave_watched(filtered *f, int argc) {
         const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
-        if (leave_if(arg(f, i), MOVE_EXPIRING)) lent_note_watched(sender(f), arg(f, i));
+        leave_if(arg(f, i), MOVE_EXPIRING);
+        lent_note_watched(sender(f), arg(f, i));
     }
 }
 

@@ -20,6 +20,7 @@
 
 static bool count_due;
 static bool held_back;
+static transactions_listener *listener; /* NULL: none */
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused);
 
@@ -92,6 +93,7 @@ static void look_at_all(RedisModuleCtx *ctx) {
         clients c = list_in_transaction(text, len);
         queued_counted(c.count);
         if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);
+        if (listener) listener(c.in_transaction, c.count);
         if (!c.blocked) queued_await_no_more();
         RedisModule_Free(c.in_transaction);
     }
@@ -116,6 +118,10 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
 
 void transactions_count(void) {
     if (in_doubt()) count_later(COUNT_EVERY_MS);
+}
+
+void transactions_listen(transactions_listener *told) {
+    listener = told;
 }
 
 void transactions_begin_unseen(void) {

@@ -26,6 +26,11 @@ void transactions_hold_back(void);
  * pause's end. */
 bool transactions_held_back(void);
 
+/* Told from now on, between commands, which clients are in a transaction, as often as they are
+ * counted: until there is no doubt which are, and then once more. One listener. */
+typedef void transactions_listener(const uint64_t *clients, size_t count);
+void transactions_listen(transactions_listener *told);
+
 /* queued.h has been told of a transaction or of a command that blocks: it is counted in a second if
  * there is doubt when it will be over. */
 void transactions_count(void);

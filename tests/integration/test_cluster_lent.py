@@ -20,6 +20,13 @@ def pair_of(cluster, slot):
     return source, cluster.replicas[cluster.primaries.index(source)]
 
 
+def send(client, *commands):
+    """All at once, so that the server runs them in one round."""
+    connection = client.connection
+    connection.send_packed_command([b"".join(part for command in commands for part in connection.pack_command(*command))])
+    return [connection.read_response() for _ in commands]
+
+
 def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
     """Its primary knows nothing of that, and tells it to delete the map."""
     slot = slot_of(b"for a replica's client")
@@ -73,6 +80,41 @@ def test_a_transaction_that_reads_many(cluster):
                 r.execute_command(*command)
             wait_for_replica(r)
         assert q.execute_command("EXEC") == [5] * 100
+
+
+def test_a_replica_that_had_the_prefix_first(caller):
+    """Its primary's strings are records there: what its transaction leaves out is written anew, and lost."""
+    with Cluster(primaries=1, replicas=1) as cluster:
+        keys = keys_of(slot_of(b"first"), 600)
+        source, replica = pair_of(cluster, slot_of(keys[0]))
+        replica.ask("CONFIG", "SET", "ckv.prefixes", "*")
+        with source.client() as r, replica.client() as q:
+            q.execute_command("READONLY")
+            pipe = r.pipeline(transaction=False)
+            for key in keys:
+                pipe.set(key, b"hello")
+            pipe.execute()
+            wait_for_replica(r)
+            pipe = r.pipeline(transaction=True)
+            for key in keys:
+                pipe.setbit(key, 7, 1)
+            pipe.execute()
+            wait_for_replica(r)
+            assert {q.get(key) for key in keys} == {b"iello"}
+
+
+def test_what_is_not_a_record_when_it_is_queued(cluster):
+    """It is lent at that moment, or its primary makes it."""
+    lent, later = keys_of(slot_of(b"not a record"), 2)
+    source, replica = pair_of(cluster, slot_of(lent))
+    with source.client() as r, replica.client() as q:
+        r.set(lent, "v")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        send(q, ("BITCOUNT", lent), ("MULTI",), ("BITCOUNT", lent), ("BITCOUNT", later))
+        r.set(later, "v")
+        wait_for_replica(r)
+        assert q.execute_command("EXEC") == [5, 5]
 
 
 def test_another_module_calls_in_the_midst(cluster):
