@@ -20,7 +20,10 @@ static RedisModuleDict *untold;
 /* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
  * one has. */
 static void tell(RedisModuleString *key) {
-    move_call(role_mirrors() ? SERVE_MOVE_BACK_UNASKED : SERVE_MOVE_OUT_UNASKED, key);
+    if (role_mirrors())
+        lent_note(key);
+    else
+        move_call(SERVE_MOVE_OUT_UNASKED, key);
 }
 
 static void tell_untold(void) {

@@ -2,6 +2,7 @@
 #include "transparent/lent.h"
 
 #include "keyspace/queued.h"
+#include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
 #include "server/timer.h"
@@ -164,9 +165,12 @@ void lent_note_watched(uint64_t client, const RedisModuleString *key) {
     if (role_mirrors()) need(client, key);
 }
 
-void lent_before_map(void) {
-    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (lent && !within) take_back_all(ckv.ctx, NULL);
+/* In the midst of a script, or while a file is loaded, the server looks at its clients, too. */
+void lent_return(void) {
+    int within = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
+    if (own_call_open() || RedisModule_GetContextFlags(NULL) & within || role_loads(ckv.ctx))
+        return;
+    take_back_all(ckv.ctx, NULL);
 }
 
 bool lent_any(void) {

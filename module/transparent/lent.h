@@ -12,8 +12,8 @@
  * transaction may be open. On Redis 7.0, which does not tell whether a command is queued, it moves
  * out when it comes as well.
  *
- * It also moves in before a command that is about a map. When a replica has become a primary, what
- * transactions need leaves for good.
+ * It also moves in before a command that is about a map or writes a file. When a replica has become
+ * a primary, what transactions need leaves for good.
  */
 #ifndef CKV_LENT_H
 #define CKV_LENT_H
@@ -31,9 +31,10 @@ bool lent_waits(uint64_t client, const RedisModuleString *key);
 /* A client watches a key: the server has to see its expiry when its EXEC comes. */
 void lent_note_watched(uint64_t client, const RedisModuleString *key);
 
-/* Whether something is lent; before a command that is about a map it comes back. */
+/* Whether something is lent; before a command that is about a map, or writes a file, it comes back,
+ * unless another one is under way. */
 bool lent_any(void);
-void lent_before_map(void);
+void lent_return(void);
 
 /* Before a command is looked at: `leave` is called for what has to leave for good. */
 void lent_settle(void (*leave)(RedisModuleString *key));

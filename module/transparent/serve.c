@@ -413,11 +413,27 @@ static bool names_map(filtered *f) {
     return named;
 }
 
+/* Whether a command writes a file, or EXEC may run one that does, or that is about a map. */
+static bool writes_file(filtered *f) {
+    static const char *const words[] = {"bgsave",       "save",     "psync", "sync",
+                                        "bgrewriteaof", "shutdown", "debug", "exec"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (arg_is(arg(f, 0), words[w])) return true;
+    return false;
+}
+
+/* Whether a command is called by one that is under way. Redis 7.0 does not tell. */
+static bool is_called(filtered *f) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    return RedisModule_CommandFilterGetClientId &&
+           RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
+}
+
 static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
     if (!paused) leave_settle();
-    if (lent_any() && names_map(f)) lent_before_map();
+    if (lent_any() && (names_map(f) || writes_file(f)) && !is_called(f)) lent_return();
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;

@@ -197,6 +197,22 @@ def test_nothing_is_lent_when_a_file_is_written(cluster):
         assert q.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100) == [map_name(slot)]
 
 
+def test_nothing_is_lent_when_a_command_writes_a_file(cluster):
+    """It comes in the very round in which something is."""
+    key = keys_of(slot_of(b"a command's file"), 1)[0]
+    source, replica = pair_of(cluster, slot_of(key))
+    with source.client() as r, replica.client() as q:
+        r.set(key, "v")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        send(q, ("BITCOUNT", key), ("SAVE",))
+    replica.kill()
+    replica.start()
+    with replica.client() as q:
+        wait_for(lambda: q.info("replication").get("master_link_status") == "up", what="its primary")
+        assert q.execute_command("CLUSTER", "GETKEYSINSLOT", slot_of(key), 100) == [map_name(slot_of(key))]
+
+
 def test_of_a_replicas_transactions_each_moves_its_own(cluster):
     """Names that others have queued, or it before, leave no more with its EXEC."""
     slot = slot_of(b"each its own")
