@@ -105,8 +105,8 @@ static bool replies_old_value(const char *name, RedisModuleString **argv, int ar
 
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     prefix_state state = prefixes_match_name(key);
-    if (state == PREFIX_LEAVING || (state == PREFIX_SERVING && queued_holds(key)))
-        replicate_move_out(ctx, key);
+    if (state == PREFIX_LEAVING) replicate_move_out(ctx, key);
+    if (state == PREFIX_SERVING && queued_holds(key)) replicate_moved_out(ctx, key);
 }
 
 static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -131,7 +131,11 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);
     if (other_type || (what == WRITTEN_PART && is_long(reply))) what = WRITTEN_NOTHING;
     native_reply(ctx, reply);
-    if (what != WRITTEN_NOTHING) native_take_in(ctx, argv[1]);
+    if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
+    if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1]))
+        replicate_left(ctx, argv[1]);
+    else
+        native_take_in(ctx, argv[1]);
     return REDISMODULE_OK;
 }
 

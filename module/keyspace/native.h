@@ -52,8 +52,8 @@ long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Moves a string that the server has just written into ckv, if its key is served. */
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key);
-/* Behind a command on several keys: an AOF is told that this one was left to the server, if it was;
- * the command by itself would make a record of it when it is loaded. */
+/* Behind a command on several keys: an AOF, and in a cluster replicas, are told that this one was
+ * left to the server, if it was; the command by itself would make a record of it there. */
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Replies what a call replied, and frees it. */

@@ -181,9 +181,13 @@ static bool slots_move(void) {
     return places_layout() == PLACES_SLOTS;
 }
 
+void replicate_left(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (is_plain(key) && slots_move()) RedisModule_Replicate(ctx, "CMOVEOUT", "As", key);
+}
+
 void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
     replicate_move_out(ctx, key);
-    if (is_plain(key) && slots_move()) RedisModule_Replicate(ctx, "CMOVEOUT", "As", key);
+    replicate_left(ctx, key);
 }
 
 void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {

@@ -121,7 +121,25 @@ def test_what_moves_out_in_a_pause(cluster):
         r.execute_command("CLIENT", "UNPAUSE")
         assert r.append(key, "s") == 6
         wait_for_replica(r)
-        assert info(q)["moved_out"] == before + 1
+        assert info(q)["moved_out"] > before
+        assert replica.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) == source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) == [key]
+
+
+def test_a_replica_holds_what_its_primary_leaves_to_the_server(cluster):
+    """It is told SET, of which it makes a record, and has not seen what is queued."""
+    slot = slot_of(b"left")
+    key, second = keys_of(slot, 2)
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with source.client() as r, source.client() as writer:
+        for command in (("MULTI",), ("SETBIT", key, 7, 1), ("BITCOUNT", second)):
+            r.execute_command(*command)
+        writer.set(key, "hello")
+        writer.mset({second: "v"})
+        wait_for_replica(writer)
+        here, there = (sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)) for node in (source, replica))
+        assert here == there == sorted((key, second))
+        r.execute_command("EXEC")
 
 
 def test_sort_into_another_slot(cluster):
