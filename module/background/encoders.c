@@ -136,19 +136,19 @@ void encoders_give(job *j) {
     pthread_mutex_unlock(&desk.lock);
 }
 
-static job *take_from(line *l) {
+job *encoders_take_waiting(size_t longest, bool *any) {
     pthread_mutex_lock(&desk.lock);
-    job *j = leave(l);
+    *any = desk.waiting.first != NULL;
+    job *j = *any && desk.waiting.first->longest <= longest ? leave(&desk.waiting) : NULL;
     pthread_mutex_unlock(&desk.lock);
     return j;
 }
 
-job *encoders_take_waiting(void) {
-    return take_from(&desk.waiting);
-}
-
 job *encoders_take_done(void) {
-    return take_from(&desk.done);
+    pthread_mutex_lock(&desk.lock);
+    job *j = leave(&desk.done);
+    pthread_mutex_unlock(&desk.lock);
+    return j;
 }
 
 void encoders_give_uncounted(uncounted_batch *b) {

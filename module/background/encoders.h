@@ -22,6 +22,7 @@
 typedef struct job {
     young_batch batch;
     uint32_t swapped; /* items that are in their maps again */
+    size_t longest;   /* of its values, bytes */
     struct job *next; /* of a list of them */
 } job;
 
@@ -33,8 +34,9 @@ void encoders_want(unsigned threads);
 bool encoders_there(void);
 
 void encoders_give(job *j);
-/* The first that none has begun with; NULL: there is none. */
-job *encoders_take_waiting(void);
+/* The first that none has begun with, if none of its values is longer than so many bytes. NULL: one
+ * is, or there is none, as `any` tells. */
+job *encoders_take_waiting(size_t longest, bool *any);
 /* It comes back as if one were done with it. */
 void encoders_done(job *j);
 /* The first that they are done with; NULL: there is none. */

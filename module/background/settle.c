@@ -86,6 +86,9 @@ static job *new_job(size_t bytes, codec_pace pace, young_choice which, uint64_t 
     j->swapped = 0;
     young_batch_begin(&j->batch, &mem_libc, &ckv.shared, bytes, pace);
     fill(&j->batch, which, deadline_us);
+    j->longest = 0;
+    for (uint32_t i = 0; i < j->batch.count; i++)
+        if (j->batch.items[i].raw_len > j->longest) j->longest = j->batch.items[i].raw_len;
     under_way++;
     copies += sizeof *j + j->batch.cap;
     return j;
@@ -129,24 +132,15 @@ static void distribute(young_choice which, uint64_t deadline_us) {
     }
 }
 
-/* Whether it is nothing that others should not have to wait for. */
-static bool is_short(const job *j) {
-    size_t longest = 0;
-    for (uint32_t i = 0; i < j->batch.count; i++)
-        if (j->batch.items[i].raw_len > longest) longest = j->batch.items[i].raw_len;
-    return longest <= OWN_LONGEST;
-}
-
-/* What no thread has begun with. Long values are left to the threads, if there are any. NULL: there
- * is nothing else. */
+/* What no thread has begun with. Long values, which others should not have to wait for, are left to
+ * the threads, if there are any. NULL: there is nothing else. */
 static job *job_for_here(size_t bytes) {
-    bool alone = !encoders_there();
-    job *j = encoders_take_waiting();
-    bool mine = j && (alone || is_short(j));
-    if (j && !mine) encoders_give(j);
-    if (j || !ckv.shared.young.ring) return mine ? j : NULL;
+    bool any;
+    size_t longest = encoders_there() ? OWN_LONGEST : SIZE_MAX;
+    job *j = encoders_take_waiting(longest, &any);
+    if (any || !ckv.shared.young.ring) return j;
     j = new_job(bytes, CODEC_FAST, (young_choice){UINT64_MAX, true}, UINT64_MAX);
-    if (!j || alone || is_short(j)) return j;
+    if (!j || j->longest <= longest) return j;
     encoders_give(j);
     return NULL;
 }
