@@ -233,20 +233,26 @@ static bool remember_for(void *context, const uint8_t *bytes, size_t len, const 
     return more;
 }
 
+/* But those whose keys are served anyway. Whether there are others. */
 static bool remember_all(void) {
-    for (size_t i = 0; i < count; i++)
-        if (all[i].state == PREFIX_NONE) all[i].state = PREFIX_LEAVING;
-    return true;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].state != PREFIX_NONE) continue;
+        if (prefixes_match(all[i].text, all[i].len) != PREFIX_NONE) continue;
+        all[i].state = PREFIX_LEAVING;
+        any = true;
+    }
+    return any;
 }
 
 /* Of a map that would take long to look at, all may be wanted: those that are not are forgotten by
- * the mover. */
+ * the mover, which a replica in a cluster leaves to the primary that it becomes. */
 void prefixes_remember(map *m) {
     remembering r = {.left = REMEMBER_RECORDS};
     if (active == count) return;
     for (uint32_t i = 0; i < m->buckets; i++)
         if (!map_each(m, i, remember_for, &r)) break;
-    bool remembered = r.stopped ? remember_all() : r.found;
+    bool remembered = r.found | (r.stopped && remember_all());
     if (!remembered) return;
     changed();
     ckv_log("notice",
