@@ -5,8 +5,8 @@
  *                                                                        |  any thread
  *      the sums of their maps <------------ uncounted_end() <------------+
  *
- * How long a long value was takes going over its codes, which is nearly half of the time of writing
- * a young one of 2.8 KB over it. So copies of the encodings go into a batch, and are counted where
+ * How long a long value was takes going over its codes, which is a third of the time of writing
+ * a young one over it. So copies of the encodings go into a batch, and are counted where
  * there is a thread for it; where there is none, or it does not follow, they are counted at once as
  * short ones are.
  *
