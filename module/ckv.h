@@ -53,6 +53,7 @@ typedef struct ckv_state {
     /* How often others may have changed what a command has looked up or encoded: other modules,
      * which call commands when they are told of an event. Those count who let that happen. */
     uint64_t disturbed;
+    uint64_t loadings; /* of files that take the place of the data, since the start */
     RedisModuleType *type;
     RedisModuleCtx *ctx; /* for calls that no client made */
 } ckv_state;

@@ -135,6 +135,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
         aof_form_loading();
         prefixes_loading(true);
+        ckv.loadings++;
         rdb_loading_began();
         return;
     }

@@ -11,7 +11,6 @@
 #include "server/role.h"
 #include "transparent/lent.h"
 #include "transparent/move_calls.h"
-#include "transparent/serve_key.h"
 
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are. These are
  * told when that is over, before anything else. NULL: none. */
@@ -23,7 +22,7 @@ static void tell(RedisModuleString *key) {
     if (role_mirrors())
         lent_note(key);
     else
-        move_call(SERVE_MOVE_OUT_UNASKED, key);
+        move_call(MOVE_CALL_OUT, key);
 }
 
 static void tell_untold(void) {
@@ -44,14 +43,16 @@ static leave_how how;
 bool leave_if(RedisModuleString *key, move_kind kind) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (how.runs_later && lent_waits(how.client, key)) return false;
-    if (!move_any_record(text, len, kind)) return false;
-    if (how.will_run && !how.will_run()) return false;
+    bool queued = how.runs_later && lent_may_queue(how.client);
+    bool there = move_any_record(text, len, kind);
+    if ((!there && !queued) || (how.will_run && !how.will_run())) return false;
+    if (queued && lent_to_queued(how.client, key, there)) return false;
+    if (!there) return false;
     bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
     if (told && pause_holds())
         move_out_in_pause(key);
     else
-        move_call(SERVE_MOVE_OUT_UNASKED, key);
+        move_call(MOVE_CALL_OUT, key);
     lent_note(key);
     return true;
 }

@@ -1,19 +1,21 @@
 /* lent.c: what a replica in a cluster lends. See lent.h. */
 #include "transparent/lent.h"
 
+#include "keyspace/maps.h"
+#include "keyspace/move.h"
 #include "keyspace/queued.h"
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
 #include "server/timer.h"
 #include "transparent/move_calls.h"
-#include "transparent/serve_key.h"
 #include "transparent/transactions.h"
 
 #include <string.h>
 
 /* NULL: none. */
 static RedisModuleDict *lent;
+static uint64_t of_loading; /* of which file's data they are */
 
 /* What transactions need: a client's number and a key behind it. NULL: none. */
 static RedisModuleDict *needed;
@@ -23,6 +25,11 @@ static RedisModuleDict *needed;
  * EXEC; they are of QUEUED_ANYBODY. Older ones were needed when the transactions of `who` were
  * open, some of which may be open still. */
 static struct { RedisModuleDict *names, *who; /* NULL: none */ } older;
+/* And who may send nothing can send such commands: of names that nothing is there for, so many are
+ * kept, a long one as several. */
+#define ABSENT_MAX 1000
+#define LONG_NAME  128 /* bytes */
+static size_t absent;
 
 static void free_dict(RedisModuleDict **d) {
     if (*d) RedisModule_FreeDict(NULL, *d);
@@ -59,6 +66,7 @@ static void on_count(const uint64_t *clients, size_t count) {
     if (begins) {
         older.names = needed;
         needed = NULL;
+        absent = 0;
     }
     free_dict(&older.who);
     older.who = still;
@@ -136,41 +144,88 @@ static timer back;
 /* What somebody waits to write by now stays, and is told. */
 static void take_back(RedisModuleString *key) {
     bool stays = !role_mirrors() && queued_holds(key);
-    move_call(stays ? SERVE_MOVE_OUT_UNASKED : SERVE_MOVE_BACK_UNASKED, key);
+    move_call(stays ? MOVE_CALL_OUT : MOVE_CALL_BACK, key);
+}
+
+static bool is_held_back(void) {
+    return pause_holds() || transactions_held_back();
 }
 
 /* Never while a command is under way, which may have in hand what would go: another module that is
  * told of it calls commands, too. */
 static void take_back_all(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
-    if (pause_holds() || transactions_held_back())
+    if (of_loading != ckv.loadings) free_dict(&lent);
+    if (is_held_back())
         timer_set(ctx, &back, HELD_BACK_MS);
     else
         move_calls_each(&lent, take_back);
 }
 
-bool lent_waits(uint64_t client, const RedisModuleString *key) {
-    if (!role_mirrors() || !is_in_transaction(client)) return false;
+bool lent_has(const RedisModuleString *key) {
+    int missing = 1;
+    if (lent) RedisModule_DictGet(lent, (RedisModuleString *)key, &missing);
+    return !missing;
+}
+
+bool lent_may_queue(uint64_t client) {
+    return role_mirrors() && is_in_transaction(client);
+}
+
+bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there) {
+    size_t len;
+    RedisModule_StringPtrLen(key, &len);
+    if (!knows_senders() && !there && !lent_has(key)) {
+        absent += 1 + len / LONG_NAME;
+        if (absent > ABSENT_MAX) return false;
+    }
     need(client, key);
     return knows_senders() && !pause_holds();
 }
 
+void lent_to_watcher(uint64_t client, const RedisModuleString *key) {
+    if (role_mirrors() && knows_senders()) need(client, key);
+}
+
 void lent_note(const RedisModuleString *key) {
     if (!role_mirrors()) return;
+    if (of_loading != ckv.loadings) free_dict(&lent);
+    of_loading = ckv.loadings;
     move_calls_add(&lent, key);
     if (!back.due_us) timer_set(ckv.ctx, &back, FIRST_MS);
 }
 
-void lent_note_watched(uint64_t client, const RedisModuleString *key) {
-    if (role_mirrors()) need(client, key);
+void lent_no_more(const RedisModuleString *key) {
+    if (!lent) return;
+    RedisModule_DictDel(lent, (RedisModuleString *)key, NULL);
+    if (RedisModule_DictSize(lent) == 0) free_dict(&lent);
 }
 
 /* In the midst of a script, or while a file is loaded, the server looks at its clients, too. */
-void lent_return(void) {
+static bool is_in_the_midst(void) {
     int within = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
-    if (own_call_open() || RedisModule_GetContextFlags(NULL) & within || role_loads(ckv.ctx))
-        return;
-    take_back_all(ckv.ctx, NULL);
+    return own_call_open() || RedisModule_GetContextFlags(NULL) & within || role_loads(ckv.ctx);
+}
+
+/* While a pause keeps the AOF and replicas as they are. */
+static void take_back_untold(RedisModuleString *key) {
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        move_back(ckv.ctx, key);
+    }
+}
+
+/* What a pause holds back runs unseen, and may be that the map goes. */
+void lent_before_map(void) {
+    if (is_in_the_midst()) return;
+    if (is_held_back())
+        move_calls_each(&lent, take_back_untold);
+    else
+        take_back_all(ckv.ctx, NULL);
+}
+
+void lent_before_file(void) {
+    if (!is_in_the_midst()) take_back_all(ckv.ctx, NULL);
 }
 
 bool lent_any(void) {

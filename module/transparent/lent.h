@@ -24,17 +24,23 @@ void lent_start(RedisModuleCtx *ctx);
 
 /* A key has moved out. */
 void lent_note(const RedisModuleString *key);
-/* A command of that client, or of QUEUED_ANYBODY, may be queued. If it is, its key is needed when
- * EXEC comes; true: it need not leave before. What a pause holds back has to, as it may run unseen.
- */
-bool lent_waits(uint64_t client, const RedisModuleString *key);
-/* A client watches a key: the server has to see its expiry when its EXEC comes. */
-void lent_note_watched(uint64_t client, const RedisModuleString *key);
+bool lent_has(const RedisModuleString *key);
+/* The primary has it in this form as well: it does not come back. */
+void lent_no_more(const RedisModuleString *key);
+
+/* Whether a command of that client, or of QUEUED_ANYBODY, may be queued here. If it may run, its
+ * key is needed when EXEC comes; there: it has a record. True: it need not leave before. What a
+ * pause holds back has to, as it may run unseen. */
+bool lent_may_queue(uint64_t client);
+bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there);
+/* A client watches a key that is lent: the server has to see its expiry when its EXEC comes. */
+void lent_to_watcher(uint64_t client, const RedisModuleString *key);
 
 /* Whether something is lent; before a command that is about a map, or writes a file, it comes back,
  * unless another one is under way. */
 bool lent_any(void);
-void lent_return(void);
+void lent_before_map(void);
+void lent_before_file(void);
 
 /* Before a command is looked at: `leave` is called for what has to leave for good. */
 void lent_settle(void (*leave)(RedisModuleString *key));

@@ -8,7 +8,11 @@
 
 #include "ckv.h"
 
-/* SERVE_MOVE_OUT_UNASKED or SERVE_MOVE_BACK_UNASKED of a key, in every database. */
+/* Names of our commands that do it. */
+#define MOVE_CALL_OUT  CKV_ASKING_PREFIX "moveout"
+#define MOVE_CALL_BACK CKV_ASKING_PREFIX "moveback"
+
+/* One of them, of a key in every database. */
 void move_call(const char *command, RedisModuleString *key);
 
 void move_calls_add(RedisModuleDict **keys, const RedisModuleString *key);

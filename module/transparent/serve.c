@@ -69,8 +69,8 @@ static void leave_watched(filtered *f, int argc) {
         const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
-        leave_if(arg(f, i), MOVE_EXPIRING);
-        lent_note_watched(sender(f), arg(f, i));
+        bool out = leave_if(arg(f, i), MOVE_EXPIRING) || (lent_has(arg(f, i)) && will_run());
+        if (out) lent_to_watcher(sender(f), arg(f, i));
     }
 }
 
@@ -433,7 +433,10 @@ static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
     if (!paused) leave_settle();
-    if (lent_any() && (names_map(f) || writes_file(f)) && !is_called(f)) lent_return();
+    if (lent_any() && !is_called(f)) {
+        if (names_map(f)) lent_before_map();
+        if (writes_file(f)) lent_before_file();
+    }
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;

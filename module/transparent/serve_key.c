@@ -11,6 +11,8 @@
 #include "server/clock.h"
 #include "server/reply.h"
 #include "server/role.h"
+#include "transparent/lent.h"
+#include "transparent/move_calls.h"
 
 #include <stdio.h>
 
@@ -71,6 +73,7 @@ int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (role_repeats(ctx)) lent_no_more(argv[1]);
     move_result result = move_out(ctx, argv[1], MOVE_ANY);
     /* If there is no record, it may have moved when nobody could be told. */
     if (result != MOVE_TAKEN) replicate_moved_out(ctx, argv[1]);
@@ -99,12 +102,12 @@ static bool refuse_user(RedisModuleCtx *ctx, const char *name) {
 }
 
 int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (refuse_user(ctx, SERVE_MOVE_OUT_UNASKED)) return REDISMODULE_OK;
+    if (refuse_user(ctx, MOVE_CALL_OUT)) return REDISMODULE_OK;
     return serve_move_out(ctx, argv, argc);
 }
 
 int serve_move_back_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (refuse_user(ctx, SERVE_MOVE_BACK_UNASKED)) return REDISMODULE_OK;
+    if (refuse_user(ctx, MOVE_CALL_BACK)) return REDISMODULE_OK;
     if (argc != 2) return RedisModule_WrongArity(ctx);
     bool moved = move_back(ctx, argv[1]) == MOVE_DONE;
     if (moved) replicate_moved_in(ctx, argv[1]);

@@ -13,9 +13,8 @@ command serve_type, serve_first, serve_second;
 
 /* CMOVEOUT key: a record is moved out, and an AOF is told. For ourselves and the AOF. */
 command serve_move_out;
-/* The same for ourselves alone, in any slot; and a string that was moved out so is moved in. */
-#define SERVE_MOVE_OUT_UNASKED  CKV_ASKING_PREFIX "moveout"
-#define SERVE_MOVE_BACK_UNASKED CKV_ASKING_PREFIX "moveback"
+/* The same for ourselves alone (move_calls.h), in any slot; and a string that was moved out so is
+ * moved in. */
 command serve_move_out_unasked, serve_move_back_unasked;
 
 /* CMOVEIN key [SERVED]: a string is moved in; SERVED: if it is under a prefix here as well. For

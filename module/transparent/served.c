@@ -11,6 +11,7 @@
 #include "transparent/serve_cluster.h"
 #include "transparent/serve_debug.h"
 #include "transparent/serve_info.h"
+#include "transparent/move_calls.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
 #include "transparent/serve_sort.h"
@@ -208,12 +209,12 @@ static const command_entry own_commands[] = {
     {"cprefixes", serve_prefixes, "write no-monitor no-slowlog", "admin dangerous", KEYS_NONE, 0,
      "prefixes", "Tells the prefixes of what follows in an append-only file.",
      "O(N) where N is the number of prefixes", NULL},
-    {.name = SERVE_MOVE_OUT_UNASKED,
+    {.name = MOVE_CALL_OUT,
      .function = serve_move_out_unasked,
      .flags = "write no-monitor no-slowlog",
      .categories = "admin dangerous",
      .keys = KEYS_NONE},
-    {.name = SERVE_MOVE_BACK_UNASKED,
+    {.name = MOVE_CALL_BACK,
      .function = serve_move_back_unasked,
      .flags = "write no-monitor no-slowlog",
      .categories = "admin dangerous",

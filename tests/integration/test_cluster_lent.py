@@ -238,6 +238,87 @@ def test_of_a_replicas_transactions_each_moves_its_own(cluster):
         assert other_client.execute_command("EXEC") == [5] * len(keys)
 
 
+def test_who_may_not_watch_has_nothing_kept(cluster):
+    """Nor is a name of which there is nothing, apart from some megabytes of those that the mover leaves aside."""
+    slot = slot_of(b"may not watch")
+    source, replica = pair_of(cluster, slot)
+    with replica.client() as q, replica.client() as stranger:
+        q.execute_command("ACL", "SETUSER", "stranger", "on", "nopass", "+@all", "~nothing")
+        stranger.execute_command("AUTH", "stranger", "")
+        q.execute_command("READONLY")
+        names = [name + b"x" * 100_000 for name in keys_of(slot, 500)]
+        before = q.info("memory")["used_memory"]
+        for name in names:
+            assert is_error(reply(stranger, "WATCH", name))
+        for name in names:
+            q.execute_command("WATCH", name)
+        q.execute_command("UNWATCH")
+        assert q.info("memory")["used_memory"] < before + 35_000_000
+
+
+def test_what_is_not_watched_any_more_is_forgotten(cluster):
+    """It would move with each transaction of that client."""
+    key, second = keys_of(slot_of(b"not watched any more"), 2)
+    source, replica = pair_of(cluster, slot_of(key))
+    with source.client() as r, replica.client() as q:
+        if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+            pytest.skip("this server does not tell a filter who sends a command")
+        r.set(key, "v", ex=1000)
+        r.set(second, "v")
+        wait_for_replica(r)
+        for command in (("READONLY",), ("WATCH", key), ("UNWATCH",)):
+            q.execute_command(*command)
+        records = info(q)["records"]
+        wait_for(lambda: info(q)["records"] == records, what="that it is back")
+        before = info(q)["moved_out"]
+        for command in (("MULTI",), ("GET", second)):
+            q.execute_command(*command)
+        assert q.execute_command("EXEC") == [b"v"]
+        assert info(q)["moved_out"] == before
+
+
+def test_a_map_that_goes_while_the_replica_is_paused(cluster):
+    """The pause holds that back, and it runs unseen: a key that is lent then would outlive it."""
+    slot = slot_of(b"paused there")
+    key, kept = keys_of(slot, 2)
+    source, replica = pair_of(cluster, slot)
+    with source.client() as r, replica.client() as q:
+        for name in (key, kept):
+            r.set(name, "v")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        q.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+        assert q.bitcount(key) == 5
+        assert r.delete(map_name(slot)) == 1
+        wanted = r.info("replication")["master_repl_offset"]
+        wait_for(lambda: q.info("replication")["slave_read_repl_offset"] >= wanted, what="that it has come")
+        q.execute_command("CLIENT", "UNPAUSE")
+        wait_for_replica(r)
+        wait_for(lambda: q.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10) == [], what="that all has gone")
+        assert [q.get(name) for name in (key, kept)] == [None, None]
+
+
+def test_what_the_primary_moves_out_while_it_is_lent(cluster):
+    """Both have it as a string then; else the replica loses it with the map."""
+    slot = slot_of(b"moves out while lent")
+    key, kept = keys_of(slot, 2)
+    source, replica = pair_of(cluster, slot)
+    with source.client() as r, replica.client() as q, replica.client() as sleeper:
+        for name in (key, kept):
+            r.set(name, "hello")
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        # Both commands come while the replica sleeps, and run in one round.
+        sleeper.connection.send_command("DEBUG", "SLEEP", 0.5)
+        q.connection.send_command("BITCOUNT", key)
+        r.setbit(key, 7, 1)
+        assert [c.connection.read_response() for c in (sleeper, q)] == [b"OK", 21]
+        wait_for_replica(r)
+        in_slot = ("CLUSTER", "GETKEYSINSLOT", slot, 10)
+        assert sorted(q.execute_command(*in_slot)) == sorted(r.execute_command(*in_slot)) == sorted([key, map_name(slot)])
+        assert q.get(key) == r.get(key) == b"iello"
+
+
 def test_what_leaves_while_a_replica_takes_over():
     """What has left the primary in a pause is told by nobody, and what a client of the replica has queued is there when it is a primary."""
     with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
