@@ -50,13 +50,13 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
-    if (!start_core() || config_register(ctx) != REDISMODULE_OK ||
-        type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
+    if (!start_core() || config_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
+    if (type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
         register_commands(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
-    places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     evict_start(ctx);
     cron_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);

@@ -1,10 +1,13 @@
 /* cmd_many.c: CMGET, CMSET, CMSETNX, CMSETEX: several records in one command, all or none. */
 #include "commands/commands.h"
 #include "commands/expire_args.h"
+#include "commands/register.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
+#include "keyspace/places.h"
 #include "keyspace/replicate.h"
+#include "server/acl.h"
 #include "server/own_call.h"
 #include "server/reply.h"
 #include "server/renamed.h"
@@ -234,6 +237,25 @@ static const char *read_counted(RedisModuleString **argv, int argc, keys *k) {
     return NULL;
 }
 
+static uint32_t place_of(const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return places_of_key((const uint8_t *)text, len);
+}
+
+/* What the server does where it knows all keys. False: the error is replied. */
+static bool check_others(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, const keys *k) {
+    if (!register_first_only()) return true;
+    for (int i = 1; i < k->count; i++)
+        if (!acl_may_write(ctx, argv, argc, k->argv[i * k->step])) return false;
+    for (int i = 1; i < k->count; i++) {
+        if (place_of(k->argv[i * k->step]) == place_of(k->argv[0])) continue;
+        RedisModule_ReplyWithError(ctx, ERROR_CROSS_SLOT);
+        return false;
+    }
+    return true;
+}
+
 /* Tells the server, which asks before it calls the command, where the keys are. */
 static int report_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     keys k;
@@ -251,6 +273,7 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     many_options o;
     const char *error = read_counted(argv, argc, &k);
     if (error) return RedisModule_ReplyWithError(ctx, error);
+    if (!check_others(ctx, argv, argc, &k)) return REDISMODULE_OK;
     if (!parse_options(argv, argc, 2 + k.count * 2, &o))
         return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
     int64_t at_ms = EXPIRY_NEVER;

@@ -4,6 +4,7 @@
 #include "ckv.h"
 #include "commands/syntax.h"
 #include "keyspace/held.h"
+#include "keyspace/places.h"
 #include "server/version.h"
 
 #include <stdio.h>
@@ -18,21 +19,31 @@ static const int legacy_range[][3] = {
     [KEYS_STORE] = {1, 1, 1},
 };
 
-/* Redis before 8.4 sees the first half of counted keys with values only, and would check the user's
- * permissions for no more, and Valkey sees none of them where it looks for their slot: they ask the
- * command. Newer ones of Redis see all, and must not ask: they do so on their io-threads, where
- * that is a race for the count of what they are executing. */
+bool register_first_only(void) {
+    return version_is_valkey(0) && places_layout() == PLACES_SLOTS;
+}
+
+/* As the server is told. */
+static command_keys keys_of(const command_entry *e) {
+    return e->keys == KEYS_COUNTED && register_first_only() ? KEYS_SECOND : e->keys;
+}
+
+/* Redis before 8.4 and Valkey see the first half of counted keys with values only, and would check
+ * the user's permissions for no more: they ask the command. Who looks for the slot on io-threads
+ * must not, as that is a race for the count of what is executed: newer ones of Redis, which see
+ * all, and Valkey in a cluster, which is told of the first. */
 static bool must_ask(const command_entry *e) {
-    return e->keys == KEYS_COUNTED && !version_is_redis(REDIS_8_4);
+    return keys_of(e) == KEYS_COUNTED && !version_is_redis(REDIS_8_4);
 }
 
 static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
+    command_keys keys = keys_of(e);
     RedisModuleCommandKeySpec spec = {
         .flags = e->key_flags,
         .begin_search_type = REDISMODULE_KSPEC_BS_INDEX,
-        .bs.index.pos = e->keys == KEYS_SECOND ? 2 : 1,
+        .bs.index.pos = keys == KEYS_SECOND ? 2 : 1,
     };
-    if (e->keys == KEYS_COUNTED) {
+    if (keys == KEYS_COUNTED) {
         if (must_ask(e)) spec.flags |= REDISMODULE_CMD_KEY_INCOMPLETE;
         spec.find_keys_type = REDISMODULE_KSPEC_FK_KEYNUM;
         spec.fk.keynum.keynumidx = 0;
@@ -40,8 +51,8 @@ static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
         spec.fk.keynum.keystep = 2;
     } else {
         spec.find_keys_type = REDISMODULE_KSPEC_FK_RANGE;
-        spec.fk.range.lastkey = e->keys == KEYS_ALL || e->keys == KEYS_PAIRS ? -1 : 0;
-        spec.fk.range.keystep = legacy_range[e->keys][2];
+        spec.fk.range.lastkey = keys == KEYS_ALL || keys == KEYS_PAIRS ? -1 : 0;
+        spec.fk.range.keystep = legacy_range[keys][2];
     }
     return spec;
 }
@@ -101,7 +112,7 @@ static bool is_about_all_dbs(const command_entry *e) {
 
 int register_command(RedisModuleCtx *ctx, const command_entry *e) {
     char flags[128];
-    const int *range = legacy_range[e->keys];
+    const int *range = legacy_range[keys_of(e)];
     snprintf(flags, sizeof flags, "%s%s%s", e->flags, must_ask(e) ? " getkeys-api" : "",
              is_about_all_dbs(e) ? " all-dbs" : "");
     if (RedisModule_CreateCommand(ctx, e->name, e->function, flags, range[0], range[1], range[2]) !=

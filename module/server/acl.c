@@ -36,7 +36,7 @@ typedef struct access {
     RedisModuleString **argv;
     int argc;
     RedisModuleString *key; /* NULL: all */
-    bool writes;            /* of all */
+    bool writes;
 } access;
 
 /* Rules as the server tells them: words with a space between, "allkeys" as ~*. */
@@ -66,8 +66,8 @@ static bool may_access(RedisModuleUser *user, rules r, const access *a) {
     if (!a->key)
         return has_word(r, "~*") || has_word(r, a->writes ? "%W~*" : "%R~*") ||
                has_word(r, "%RW~*");
-    return RedisModule_ACLCheckKeyPermissions(user, a->key, REDISMODULE_CMD_KEY_ACCESS) ==
-           REDISMODULE_OK;
+    int flags = a->writes ? REDISMODULE_CMD_KEY_UPDATE : REDISMODULE_CMD_KEY_ACCESS;
+    return RedisModule_ACLCheckKeyPermissions(user, a->key, flags) == REDISMODULE_OK;
 }
 
 /* Whether a user with nothing but these rules may do it. */
@@ -133,6 +133,12 @@ static bool check(const access *a) {
 
 bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key) {
     access a = {ctx, argv, argc, key, false};
+    return check(&a);
+}
+
+bool acl_may_write(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                   RedisModuleString *key) {
+    access a = {ctx, argv, argc, key, true};
     return check(&a);
 }
 

@@ -35,4 +35,7 @@ bool acl_may_write_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 /* Whether the user may read this key. */
 bool acl_may_read(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key);
 
+/* The same of writing. */
+bool acl_may_write(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisModuleString *key);
+
 #endif

@@ -107,6 +107,22 @@ def test_several_slots_in_one_command(node, command):
         assert not is_error(reply(r, *tagged))
 
 
+@pytest.mark.parametrize("command, prefixes", [("CMSETEX", ""), ("MSETEX", "*")])
+def test_every_key_of_a_command_is_checked(command, prefixes):
+    """Valkey knows the first of counted keys alone there."""
+    with Cluster(primaries=1, config={"ckv.prefixes": f'"{prefixes}"'}) as cluster:
+        with cluster.nodes[0].client() as r, cluster.nodes[0].client() as u:
+            if is_error(reply(r, command, 1, "{t}secret", "v"), "unknown command"):
+                pytest.skip(f"this server has no {command}")
+            r.execute_command("ACL", "SETUSER", "some", "on", "nopass", "+@all", "~{t}a*")
+            u.execute_command("AUTH", "some", "")
+            assert is_error(reply(u, command, 2, "{t}a", "1", "{t}secret", "2"), "key")
+            assert is_error(reply(u, command, 2, "{t}secret", "1", "{t}a", "2"), "key")
+            assert isinstance(reply(r, command, 2, "{t}a", "1", "a", "2"), ClusterCrossSlotError)
+            assert r.execute_command("CKEYS", "*") == [b"{t}secret"]
+            assert u.execute_command(command, 2, "{t}a", "1", "{t}ab", "2") == 1
+
+
 def test_another_node_answers_moved(cluster):
     slot = slot_of(b"k")
     owner = cluster.owner(slot)
