@@ -70,7 +70,7 @@ int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
     return REDISMODULE_OK;
 }
 
-typedef enum written { WRITTEN_NOTHING, WRITTEN_WHOLE, WRITTEN_PART } written;
+typedef enum written { WRITTEN_NOTHING, WRITTEN_WHOLE, WRITTEN_NEW, WRITTEN_PART } written;
 
 /* What a command writes of a string. */
 static written writes(const char *name) {
@@ -81,13 +81,15 @@ static written writes(const char *name) {
         if (!strcmp(name, parts[i])) return WRITTEN_PART;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!strcmp(name, whole[i])) return WRITTEN_WHOLE;
-    return WRITTEN_NOTHING;
+    return strcmp(name, "setnx") ? WRITTEN_NOTHING : WRITTEN_NEW;
 }
 
-/* Whether what was replied is the length of a value that stays with the server. */
-static bool is_long(RedisModuleCallReply *reply) {
-    return reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER &&
-           RedisModule_CallReplyInteger(reply) > NATIVE_CHANGED_IN_PART;
+/* Whether what was replied tells that it has not, or of the length of a value that stays with the
+ * server. */
+static bool tells_nothing_to_move(written what, RedisModuleCallReply *reply) {
+    if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_INTEGER) return false;
+    long long n = RedisModule_CallReplyInteger(reply);
+    return what == WRITTEN_NEW ? n == 0 : what == WRITTEN_PART && n > NATIVE_CHANGED_IN_PART;
 }
 
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -129,7 +131,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     }
     RedisModuleCallReply *reply =
         native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);
-    if (other_type || (what == WRITTEN_PART && is_long(reply))) what = WRITTEN_NOTHING;
+    if (other_type || tells_nothing_to_move(what, reply)) what = WRITTEN_NOTHING;
     native_reply(ctx, reply);
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
     if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1]))
