@@ -215,10 +215,11 @@ static void take_back_untold(RedisModuleString *key) {
     }
 }
 
-/* What a pause holds back runs unseen, and may be that the map goes. */
+/* What a pause holds back runs unseen, and may be that the map goes. Who has become a primary since
+ * tells its replicas, later. */
 void lent_before_map(void) {
     if (is_in_the_midst()) return;
-    if (is_held_back())
+    if (is_held_back() && role_mirrors())
         move_calls_each(&lent, take_back_untold);
     else
         take_back_all(ckv.ctx, NULL);

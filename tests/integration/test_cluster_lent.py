@@ -338,3 +338,29 @@ def test_what_leaves_while_a_replica_takes_over():
             assert q.execute_command("EXEC") == [5, b"v"]
             r.execute_command("CLIENT", "UNPAUSE")
             wait_for(lambda: info(r)["records"] >= 19 and source.ask("INFO")["master_link_status"] == "up", what="that they are back")
+
+
+def test_what_is_lent_in_a_pause_by_a_replica_that_takes_over():
+    """It comes back when its own replicas can be told, who may have been told in the meantime that it is out."""
+    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
+        slot = slot_of(b"pause and take over")
+        key, kept = keys_of(slot, 2)
+        source, replica = pair_of(cluster, slot)
+        with source.client() as r, replica.client() as q, replica.client() as writer:
+            for name in (key, kept):
+                r.set(name, "hello")
+            wait_for_replica(r)
+            q.execute_command("READONLY")
+            q.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+            assert q.bitcount(key) == 21
+            replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
+            wait_for(lambda: source.ask("ROLE")[0] == b"slave", what="a new primary")
+            for command in (("CLIENT", "UNPAUSE"), ("MULTI",), ("BITCOUNT", key)):
+                q.execute_command(*command)
+            writer.set(key, "other")
+            writer.exists(map_name(slot))
+            q.execute_command("DISCARD")
+            names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10))
+            wait_for(lambda: source.ask("INFO")["master_link_status"] == "up", what="a replica that follows")
+            wait_for_replica(writer)
+            wait_for(lambda: names(replica) == names(source), what="the same on both")
