@@ -84,12 +84,10 @@ static written writes(const char *name) {
     return strcmp(name, "setnx") ? WRITTEN_NOTHING : WRITTEN_NEW;
 }
 
-/* Whether what was replied tells that it has not, or of the length of a value that stays with the
- * server. */
-static bool tells_nothing_to_move(written what, RedisModuleCallReply *reply) {
-    if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_INTEGER) return false;
-    long long n = RedisModule_CallReplyInteger(reply);
-    return what == WRITTEN_NEW ? n == 0 : what == WRITTEN_PART && n > NATIVE_CHANGED_IN_PART;
+/* What was replied, if it is a number. */
+static long long number_of(RedisModuleCallReply *reply) {
+    bool number = reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER;
+    return number ? RedisModule_CallReplyInteger(reply) : -1;
 }
 
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -131,12 +129,14 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     }
     RedisModuleCallReply *reply =
         native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);
-    if (other_type || tells_nothing_to_move(what, reply)) what = WRITTEN_NOTHING;
+    if (other_type || (what == WRITTEN_NEW && number_of(reply) == 0)) what = WRITTEN_NOTHING;
+    /* Replicas make a record also of a long value that comes in one piece. */
+    bool is_long = what == WRITTEN_PART && number_of(reply) > NATIVE_CHANGED_IN_PART;
     native_reply(ctx, reply);
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
     if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1]))
         replicate_left(ctx, argv[1]);
-    else
+    else if (!is_long)
         native_take_in(ctx, argv[1]);
     return REDISMODULE_OK;
 }

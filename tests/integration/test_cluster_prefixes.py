@@ -127,8 +127,8 @@ def test_what_moves_out_in_a_pause(cluster):
 
 @pytest.mark.parametrize("command", [
     "SET {k} v", "SETNX {k} v", "SET {k} v NX EX 1000", "SETEX {k} 1000 v", "PSETEX {k} 1000000 v", "GETSET {k} v", "APPEND {k} v",
-    "SETRANGE {k} 1 v", "INCR {k}", "DECRBY {k} 5", "INCRBYFLOAT {k} 5", "MSET {k} v", "MSETNX {k} v", "MSETEX 1 {k} v", "COPY {other} {k}",
-    "RENAME {other} {k}", "BITOP OR {k} {other}",
+    "SETRANGE {k} 1 v", "APPEND {k} {long}", "SETRANGE {k} 0 {long}", "INCR {k}", "DECRBY {k} 5",
+    "INCRBYFLOAT {k} 5", "MSET {k} v", "MSETNX {k} v", "MSETEX 1 {k} v", "COPY {other} {k}", "RENAME {other} {k}", "BITOP OR {k} {other}",
 ])
 def test_a_replica_holds_what_its_primary_leaves_to_the_server(cluster, command):
     """It is told a command of which it makes a record, and has not seen what is queued."""
@@ -141,7 +141,8 @@ def test_a_replica_holds_what_its_primary_leaves_to_the_server(cluster, command)
         writer.set(other_key, "v")
         for queued in (("MULTI",), ("SETBIT", key, 7, 1)):
             r.execute_command(*queued)
-        if is_error(reply(writer, *command.format(k=key.decode(), other=other_key.decode()).split()), "unknown command"):
+        words = command.format(k=key.decode(), other=other_key.decode(), long=5000 * "v").split()
+        if is_error(reply(writer, *words), "unknown command"):
             pytest.skip("this server does not know it")
         wait_for_replica(writer)
         here, there = (sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)) for node in (source, replica))
