@@ -76,6 +76,8 @@ class Cluster:
             self.wait()
             self.replicas = [self.add_replica(p) for p in self.primaries for _ in range(replicas)]
             self.wait()
+            # Who does not know yet that it shares a shard with its replica does not follow it when that takes over (Valkey).
+            wait_for(lambda: all(len(shard[3]) == 1 + replicas for n in self.nodes for shard in n.ask("CLUSTER", "SHARDS")), what="shards")
         except BaseException:
             self.close()
             raise
