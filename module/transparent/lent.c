@@ -147,16 +147,12 @@ static void take_back(RedisModuleString *key) {
     move_call(stays ? MOVE_CALL_OUT : MOVE_CALL_BACK, key);
 }
 
-static bool is_held_back(void) {
-    return pause_holds() || transactions_held_back();
-}
-
 /* Never while a command is under way, which may have in hand what would go: another module that is
  * told of it calls commands, too. */
 static void take_back_all(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     if (of_loading != ckv.loadings) free_dict(&lent);
-    if (is_held_back())
+    if (pause_holds() || transactions_held_back())
         timer_set(ctx, &back, HELD_BACK_MS);
     else
         move_calls_each(&lent, take_back);
@@ -215,14 +211,15 @@ static void take_back_untold(RedisModuleString *key) {
     }
 }
 
-/* What a pause holds back runs unseen, and may be that the map goes. Who has become a primary since
- * tells its replicas, later. */
+/* What a pause holds back runs unseen, and may be that the map goes. Nobody may be told then: of
+ * what has left in the pause nobody was. A primary's own replicas are told, later. */
 void lent_before_map(void) {
     if (is_in_the_midst()) return;
-    if (is_held_back() && role_mirrors())
+    if (of_loading != ckv.loadings) free_dict(&lent);
+    if (!pause_holds())
+        move_calls_each(&lent, take_back);
+    else if (role_mirrors())
         move_calls_each(&lent, take_back_untold);
-    else
-        take_back_all(ckv.ctx, NULL);
 }
 
 void lent_before_file(void) {
