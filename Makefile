@@ -80,7 +80,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-caches bench-scale bench-layout bench-estimate bench-choice bench bench-full servers test-servers test-redis-suite test-clients \
-        test-upgrade test-arm64 test-fleet test-migrations image test-image clean distclean \
+        test-upgrade test-stress test-arm64 test-fleet test-migrations image test-image clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
         setup-arm64 setup-image setup-imagetest setup-estimate
 
@@ -335,6 +335,9 @@ pytest = PYTHONPATH=tests/integration .venv/bin/python -m pytest -c tests/integr
 test-upgrade: build/ckv.so | setup-server setup-python ## the last release's module and this one beside each other: replicas, clusters, files
 	scripts/build_release.sh $(LAST_RELEASE)
 	CKV_OLD_MODULE=$(CURDIR)/build/releases/$(LAST_RELEASE)/build/ckv.so $(pytest) tests/upgrade $(PYTEST_ARGS)
+
+test-stress: build/ckv.so | setup-server setup-python ## a cluster under everything at once (CKV_SEED=7 CKV_SECONDS=15 REDIS_SERVER=)
+	$(pytest) tests/stress $(PYTEST_ARGS)
 
 test-fleet: build/ckv.so | setup-server setup-python ## a cluster of 12 nodes under load: a primary killed, two added, two removed (N=12000000 DATA=file)
 	.venv/bin/python tests/fleet/fleet.py $(addprefix --records ,$(N)) $(addprefix --data ,$(DATA)) $(FLEET_ARGS)

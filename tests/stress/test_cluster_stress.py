@@ -163,7 +163,6 @@ class Run:
         self.check()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("preamble", ["yes", "no"])
 def test_everything_at_once(preamble):
     with Cluster(primaries=2, replicas=1, config={**CONFIG, "aof-use-rdb-preamble": preamble}) as cluster:
