@@ -123,7 +123,6 @@ static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleS
         : expiry == MANY_KEEP ? own_call(ctx, "SET", TELLS_NOBODY "ssc", key, value, "KEEPTTL")
                               : own_call(ctx, "SET", TELLS_NOBODY "ss", key, value);
     if (reply) RedisModule_FreeCallReply(reply);
-    native_take_in(ctx, key);
 }
 
 static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t at_ms) {
@@ -154,8 +153,14 @@ static int put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64
     return records;
 }
 
-static void tell_left(RedisModuleCtx *ctx, const keys *k) {
-    for (int i = 0; i < k->count; i++) native_tell_left(ctx, k->argv[i * k->step]);
+/* Behind what replicas are told: over a value of another type it makes a string there, too, which
+ * moves in when they are told that it does. */
+static void settle_native(RedisModuleCtx *ctx, const keys *k, int records) {
+    for (int i = 0; i < k->count; i++) {
+        RedisModuleString *key = k->argv[i * k->step];
+        native_tell_left(ctx, key);
+        if (records < k->count) native_take_in(ctx, key);
+    }
 }
 
 /* The keys and values of CMSET and CMSETNX. False: wrong number of arguments, and that is the
@@ -173,7 +178,7 @@ static bool put_pairs(RedisModuleCtx *ctx, const keys *k) {
     if (records < 0) return false;
     replicate_command(ctx, "CMSET", k->argv, (size_t)k->count * 2, 2);
     replicate_count(ctx, records - 1);
-    tell_left(ctx, k);
+    settle_native(ctx, k, records);
     return true;
 }
 
@@ -282,8 +287,9 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!all_usable(ctx, &k)) return REDISMODULE_OK;
     if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);
     many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
-    if (put_all(ctx, &k, expiry, at_ms) < 0) return REDISMODULE_OK;
+    int records = put_all(ctx, &k, expiry, at_ms);
+    if (records < 0) return REDISMODULE_OK;
     replicate_many(ctx, &k, expiry, at_ms);
-    tell_left(ctx, &k);
+    settle_native(ctx, &k, records);
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }

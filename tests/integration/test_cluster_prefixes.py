@@ -150,6 +150,22 @@ def test_a_replica_holds_what_its_primary_leaves_to_the_server(cluster, command)
         r.execute_command("EXEC")
 
 
+@pytest.mark.parametrize("command", ["SET {k} v", "MSET {k} v", "CMSETEX 1 {k} v", "CMSETEX 1 {k} v EX 1000"])
+def test_a_replica_holds_what_is_written_over_another_type(cluster, command):
+    """It was told of the string that moved in before it was told to write it."""
+    slot = slot_of(b"over a list")
+    key = keys_of(slot, 1)[0]
+    source = cluster.owner(slot)
+    replica = cluster.replicas[cluster.primaries.index(source)]
+    with source.client() as r:
+        r.delete(key)
+        r.rpush(key, "a")
+        r.execute_command(*command.format(k=key.decode()).split())
+        wait_for_replica(r)
+        here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
+        assert here == there
+
+
 def test_sort_into_another_slot(cluster):
     """Ours names the server what is sorted, and older servers don't look for the word STORE."""
     key = keys_of(slot_of(b"sorted"), 1)[0]
