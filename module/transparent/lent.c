@@ -36,6 +36,12 @@ static void free_dict(RedisModuleDict **d) {
     *d = NULL;
 }
 
+/* What was lent of other data has gone with it. */
+static void drop_if_loaded(void) {
+    if (of_loading != ckv.loadings) free_dict(&lent);
+    of_loading = ckv.loadings;
+}
+
 static bool knows_senders(void) {
     return RedisModule_CommandFilterGetClientId != NULL;
 }
@@ -151,7 +157,7 @@ static void take_back(RedisModuleString *key) {
  * told of it calls commands, too. */
 static void take_back_all(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
-    if (of_loading != ckv.loadings) free_dict(&lent);
+    drop_if_loaded();
     if (pause_holds() || transactions_held_back())
         timer_set(ctx, &back, HELD_BACK_MS);
     else
@@ -185,8 +191,7 @@ void lent_to_watcher(uint64_t client, const RedisModuleString *key) {
 
 void lent_note(const RedisModuleString *key) {
     if (!role_mirrors()) return;
-    if (of_loading != ckv.loadings) free_dict(&lent);
-    of_loading = ckv.loadings;
+    drop_if_loaded();
     move_calls_add(&lent, key);
     if (!back.due_us) timer_set(ckv.ctx, &back, FIRST_MS);
 }
@@ -215,7 +220,7 @@ static void take_back_untold(RedisModuleString *key) {
  * what has left in the pause nobody was. A primary's own replicas are told, later. */
 void lent_before_map(void) {
     if (is_in_the_midst()) return;
-    if (of_loading != ckv.loadings) free_dict(&lent);
+    drop_if_loaded();
     if (!pause_holds())
         move_calls_each(&lent, take_back);
     else if (role_mirrors())

@@ -241,7 +241,7 @@ def test_of_a_replicas_transactions_each_moves_its_own(cluster):
 def test_who_may_not_watch_has_nothing_kept(cluster):
     """Nor is a name of which there is nothing, apart from some megabytes of those that the mover leaves aside."""
     slot = slot_of(b"may not watch")
-    source, replica = pair_of(cluster, slot)
+    _, replica = pair_of(cluster, slot)
     with replica.client() as q, replica.client() as stranger:
         q.execute_command("ACL", "SETUSER", "stranger", "on", "nopass", "+@all", "~nothing")
         stranger.execute_command("AUTH", "stranger", "")
@@ -266,9 +266,9 @@ def test_what_is_not_watched_any_more_is_forgotten(cluster):
         r.set(key, "v", ex=1000)
         r.set(second, "v")
         wait_for_replica(r)
+        records = info(q)["records"]
         for command in (("READONLY",), ("WATCH", key), ("UNWATCH",)):
             q.execute_command(*command)
-        records = info(q)["records"]
         wait_for(lambda: info(q)["records"] == records, what="that it is back")
         before = info(q)["moved_out"]
         for command in (("MULTI",), ("GET", second)):
