@@ -242,19 +242,13 @@ static const char *read_counted(RedisModuleString **argv, int argc, keys *k) {
     return NULL;
 }
 
-static uint32_t place_of(const RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    return places_of_key((const uint8_t *)text, len);
-}
-
 /* What the server does where it knows all keys. False: the error is replied. */
 static bool check_others(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, const keys *k) {
     if (!register_first_only()) return true;
     for (int i = 1; i < k->count; i++)
         if (!acl_may_write(ctx, argv, argc, k->argv[i * k->step])) return false;
     for (int i = 1; i < k->count; i++) {
-        if (place_of(k->argv[i * k->step]) == place_of(k->argv[0])) continue;
+        if (places_of_string(k->argv[i * k->step]) == places_of_string(k->argv[0])) continue;
         RedisModule_ReplyWithError(ctx, ERROR_CROSS_SLOT);
         return false;
     }

@@ -29,6 +29,12 @@ void places_start(bool cluster) {
     layout = cluster ? PLACES_SLOTS : ckv.places;
 }
 
+uint32_t places_of_string(const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return places_of_key((const uint8_t *)text, len);
+}
+
 uint32_t places_layout(void) {
     return layout;
 }

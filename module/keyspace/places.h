@@ -25,6 +25,7 @@ void places_start(bool cluster);
 uint32_t places_layout(void);
 
 uint32_t places_of_key(const uint8_t *key, size_t len);
+uint32_t places_of_string(const RedisModuleString *key);
 
 /* The name of a place's map; the caller frees it. */
 RedisModuleString *places_name(uint32_t place);

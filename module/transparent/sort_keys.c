@@ -122,12 +122,6 @@ bool sort_keys_any(RedisModuleString **argv, int argc) {
     return false;
 }
 
-static uint32_t place_of(const RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    return places_of_key((const uint8_t *)text, len);
-}
-
 bool sort_keys_can_tell(RedisModuleString **argv, int argc) {
     int words = 0, options = 0;
     RedisModuleString *written = argv[1];
@@ -138,7 +132,8 @@ bool sort_keys_can_tell(RedisModuleString **argv, int argc) {
         if (i + 1 < argc) written = argv[i + 1];
     }
     if (words != options || words > 1) return false;
-    return places_layout() != PLACES_SLOTS || place_of(argv[1]) == place_of(written);
+    return places_layout() != PLACES_SLOTS ||
+           places_of_string(argv[1]) == places_of_string(written);
 }
 
 void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *)) {
