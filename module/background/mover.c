@@ -115,6 +115,12 @@ static void tell_of_two(job *j, const char *key, size_t len) {
             (int)(len < NAME_SHOWN ? len : NAME_SHOWN), key);
 }
 
+/* Replicas may have had the prefix before, and made a record of what was written until then, or was
+ * queued. What has a record here as well has one there. */
+static void tell_left(RedisModuleCtx *ctx, RedisModuleString *name) {
+    if (!move_has_record(ctx, name)) replicate_left(ctx, name);
+}
+
 static void move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name) {
     job *j = &mover.jobs[way];
     size_t len;
@@ -125,6 +131,7 @@ static void move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name
                                              : take_in(ctx, name, &j->saved_bytes);
     j->moved += result == MOVE_DONE;
     j->left += result == MOVE_LEFT || result == MOVE_TAKEN;
+    if (way == MOVER_IN && result == MOVE_LEFT) tell_left(ctx, name);
     if (result == MOVE_TAKEN && !j->told_of_two) tell_of_two(j, key, len);
 }
 

@@ -57,6 +57,11 @@ bool move_any_record(const char *key, size_t len, move_kind kind) {
     return false;
 }
 
+bool move_has_record(RedisModuleCtx *ctx, RedisModuleString *name) {
+    found f;
+    return find_name(ctx, name, &f);
+}
+
 static void drop(RedisModuleCtx *ctx, found *f) {
     map_delete(f->in->m, &f->key, &f->pos, expiry_ticks(clock_now_ms()));
     map_home_drop_if_empty(ctx, f->in);

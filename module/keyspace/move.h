@@ -38,6 +38,8 @@ move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int6
 /* Whether some database has a record of that name, of that kind. */
 typedef enum move_kind { MOVE_ALL, MOVE_EXPIRING, MOVE_EXPIRED } move_kind;
 bool move_any_record(const char *key, size_t len, move_kind kind);
+/* Whether ctx's database has one. */
+bool move_has_record(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Drops the record of a name, whose native value is newer. ctx has its database selected. */
 void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *key);

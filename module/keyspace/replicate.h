@@ -44,8 +44,8 @@ void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key);
  * moved in, and replicas move theirs themselves; but in a cluster slots leave map by map, so that
  * both must hold in their maps what the primary does. */
 void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
-/* A string that was written is left to the server, where replicas make a record of it: in a cluster
- * they are told. */
+/* A string is left to the server, where replicas make a record of it as it is written, or did: in a
+ * cluster they are told. */
 void replicate_left(RedisModuleCtx *ctx, RedisModuleString *key);
 void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key);
 

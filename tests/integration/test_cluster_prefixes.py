@@ -1,11 +1,14 @@
 """Slots that hold both, records of a prefix and values of the server's own, move from node to node under plain commands."""
 
+import random
+
 import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 
 from atomic import Redis, move, state, way_of
 from cluster import Cluster, Writer, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import info, is_error, now_ms, reply, wait_for, wait_for_replica
+from mover_data import wait_moved
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +168,29 @@ def test_a_replica_holds_what_is_written_over_another_type(cluster, command):
         wait_for_replica(r)
         here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
         assert here == there
+
+
+@pytest.mark.parametrize("follows", ("", "SETBIT {k} 800000 1"), ids=("left", "aside"))
+def test_a_replica_holds_what_the_mover_leaves(follows):
+    """It had the prefix first, and has made records of what its primary wrote until then, in a transaction at last."""
+    with Cluster(primaries=1, replicas=1) as cluster:
+        slot = slot_of(b"the mover leaves")
+        key, second = keys_of(slot, 2)
+        source, replica = cluster.primaries[0], cluster.replicas[0]
+        no_smaller = random.Random(1).randbytes(100_000)
+        replica.ask("CONFIG", "SET", "ckv.prefixes", "*")
+        with source.client() as r, source.client() as other_client:
+            r.set(key, no_smaller)
+            other_client.execute_command("MULTI")
+            other_client.execute_command("SET", second, no_smaller)
+            r.config_set("ckv.prefixes", "*")
+            other_client.execute_command("EXEC")
+            for name in (key, second) if follows else ():
+                r.execute_command(*follows.format(k=name.decode()).split())
+            assert wait_moved(r, b"in")["left"] == 2
+            wait_for_replica(r)
+            here, there = (sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)) for node in (source, replica))
+            assert here == there == [key, second]
 
 
 def test_sort_into_another_slot(cluster):
