@@ -12,29 +12,46 @@
 #include "transparent/lent.h"
 #include "transparent/move_calls.h"
 
-/* Keys that moved out while a pause of all writes kept the AOF and replicas as they are. These are
- * told when that is over, before anything else. NULL: none. */
-static RedisModuleDict *untold;
+/* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
+ * back. These are told when that is over, before anything else. NULL: none. */
+static struct { RedisModuleDict *out, *back; } untold;
 
 /* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
  * one has. */
-static void tell(RedisModuleString *key) {
+static void tell_out(RedisModuleString *key) {
     if (role_mirrors())
         lent_note(key);
     else
         move_call(MOVE_CALL_OUT, key);
 }
 
+/* If it has not moved out again since. */
+static void tell_back(RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (move_any_record(text, len, MOVE_ALL)) move_call(MOVE_CALL_BACK, key);
+}
+
 static void tell_untold(void) {
-    move_calls_each(&untold, tell);
+    move_calls_each(&untold.back, tell_back);
+    move_calls_each(&untold.out, tell_out);
 }
 
 static void move_out_in_pause(RedisModuleString *key) {
-    if (!untold) pause_at_end(tell_untold);
-    move_calls_add(&untold, key);
+    pause_at_end(tell_untold);
+    move_calls_add(&untold.out, key);
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         move_out(ckv.ctx, key, MOVE_ANY);
+    }
+}
+
+static void move_back_in_pause(RedisModuleString *key) {
+    pause_at_end(tell_untold);
+    move_calls_add(&untold.back, key);
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        move_back(ckv.ctx, key);
     }
 }
 
@@ -85,6 +102,10 @@ static void leave_now(RedisModuleString *key) {
 
 void leave_queued(uint64_t client) {
     lent_to_exec(client, leave_now);
+}
+
+void leave_before_map(void) {
+    lent_before_map(move_back_in_pause);
 }
 
 void leave_settle(void) {

@@ -28,7 +28,11 @@ bool leave_if(RedisModuleString *key, move_kind kind);
  * command, what its commands need. */
 void leave_queued(uint64_t client);
 
-/* Before a command is looked at: the AOF is told of what left while a pause of all writes kept it
+/* Before a command that is about a map: what has left for a client of a replica's own comes back.
+ */
+void leave_before_map(void);
+
+/* Before a command is looked at: the AOF is told of what moved while a pause of all writes kept it
  * as it was; and what left for a client of a replica's own comes back, where it may. */
 void leave_settle(void);
 

@@ -1,8 +1,6 @@
 /* lent.c: what a replica in a cluster lends. See lent.h. */
 #include "transparent/lent.h"
 
-#include "keyspace/maps.h"
-#include "keyspace/move.h"
 #include "keyspace/queued.h"
 #include "server/own_call.h"
 #include "server/pause.h"
@@ -208,23 +206,15 @@ static bool is_in_the_midst(void) {
     return own_call_open() || RedisModule_GetContextFlags(NULL) & within || role_loads(ckv.ctx);
 }
 
-/* While a pause keeps the AOF and replicas as they are. */
-static void take_back_untold(RedisModuleString *key) {
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        move_back(ckv.ctx, key);
-    }
-}
-
-/* What a pause holds back runs unseen, and may be that the map goes. Nobody may be told then: of
- * what has left in the pause nobody was. A primary's own replicas are told, later. */
-void lent_before_map(void) {
+/* What a pause holds back runs unseen, and may be that the map goes. A primary's own replicas are
+ * told, later. */
+void lent_before_map(void (*back_in_pause)(RedisModuleString *key)) {
     if (is_in_the_midst()) return;
     drop_if_loaded();
     if (!pause_holds())
         move_calls_each(&lent, take_back);
     else if (role_mirrors())
-        move_calls_each(&lent, take_back_untold);
+        move_calls_each(&lent, back_in_pause);
 }
 
 void lent_before_file(void) {

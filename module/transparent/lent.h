@@ -37,9 +37,10 @@ bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there);
 void lent_to_watcher(uint64_t client, const RedisModuleString *key);
 
 /* Whether something is lent; before a command that is about a map, or writes a file, it comes back,
- * unless another one is under way. */
+ * unless another one is under way. In a pause of all writes nobody may be told: `back_in_pause` is
+ * called for what is to come back. */
 bool lent_any(void);
-void lent_before_map(void);
+void lent_before_map(void (*back_in_pause)(RedisModuleString *key));
 void lent_before_file(void);
 
 /* Before a command is looked at: `leave` is called for what has to leave for good. */

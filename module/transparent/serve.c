@@ -434,7 +434,7 @@ static void filter(filtered *f) {
     bool paused = pause_holds();
     if (!paused) leave_settle();
     if (lent_any() && !is_called(f)) {
-        if (names_map(f)) lent_before_map();
+        if (names_map(f)) leave_before_map();
         if (writes_file(f)) lent_before_file();
     }
     const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);

@@ -109,9 +109,11 @@ int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int ar
 int serve_move_back_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (refuse_user(ctx, MOVE_CALL_BACK)) return REDISMODULE_OK;
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    bool moved = move_back(ctx, argv[1]) == MOVE_DONE;
-    if (moved) replicate_moved_in(ctx, argv[1]);
-    return RedisModule_ReplyWithLongLong(ctx, moved);
+    move_result result = move_back(ctx, argv[1]);
+    /* A record alone may have come back when nobody could be told. */
+    if (result == MOVE_DONE || (result == MOVE_NOTHING && move_has_record(ctx, argv[1])))
+        replicate_moved_in(ctx, argv[1]);
+    return RedisModule_ReplyWithLongLong(ctx, result == MOVE_DONE);
 }
 
 /* A command of an AOF: its arguments, of which every step-th is a key. */

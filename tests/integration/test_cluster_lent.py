@@ -298,6 +298,33 @@ def test_a_map_that_goes_while_the_replica_is_paused(cluster):
         assert [q.get(name) for name in (key, kept)] == [None, None]
 
 
+@pytest.mark.parametrize("command", ("DEL", "EXISTS"))
+def test_what_an_aof_knows_to_be_lent_when_a_pause_begins(command):
+    """It comes back for a command about the map, while nobody may be told; else it would be there twice, or outlive the map, after a restart."""
+    with Cluster(primaries=1, replicas=1, config={"ckv.prefixes": '"*"', "appendonly": "yes", "appendfsync": "always"}) as cluster:
+        slot = slot_of(b"pause and restart")
+        key, kept = keys_of(slot, 2)
+        source, replica = pair_of(cluster, slot)
+        with source.client() as r, replica.client() as q:
+            for name in (key, kept):
+                r.set(name, "v")
+            wait_for_replica(r)
+            wait_for(lambda: not q.info("persistence")["aof_rewrite_in_progress"], what="an AOF")
+            send(q, ("READONLY",), ("BITCOUNT", key), ("CLIENT", "PAUSE", 60_000, "WRITE"))
+            (r if command == "DEL" else q).execute_command(command, map_name(slot))
+            offset = r.info("replication")["master_repl_offset"]
+            wait_for(lambda: q.info("replication")["slave_read_repl_offset"] >= offset, what="that it has come")
+            q.execute_command("CLIENT", "UNPAUSE")
+            wait_for_replica(r)
+            wanted = [] if command == "DEL" else [map_name(slot)]
+            in_slot = ("CLUSTER", "GETKEYSINSLOT", slot, 10)
+            wait_for(lambda: q.execute_command(*in_slot) == wanted, what="the end of the pause")
+        source.kill()  # or its replica would get all anew
+        replica.kill()
+        replica.start()
+        assert replica.ask(*in_slot) == wanted
+
+
 def test_what_the_primary_moves_out_while_it_is_lent(cluster):
     """Both have it as a string then; else the replica loses it with the map."""
     slot = slot_of(b"moves out while lent")
