@@ -15,6 +15,9 @@
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
  * back. These are told when that is over, before anything else. NULL: none. */
 static struct { RedisModuleDict *out, *back; } untold;
+/* In the pause a command came that is about a map, and is held back, perhaps: when it runs, nothing
+ * is to be lent. */
+static bool map_named;
 
 /* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
  * one has. */
@@ -32,9 +35,19 @@ static void tell_back(RedisModuleString *key) {
     if (move_any_record(text, len, MOVE_ALL)) move_call(MOVE_CALL_BACK, key);
 }
 
+static void move_back_in_pause(RedisModuleString *key) {
+    move_calls_add(&untold.back, key);
+    for (int db = 0; db < maps_dbs(); db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        move_back(ckv.ctx, key);
+    }
+}
+
 static void tell_untold(void) {
     move_calls_each(&untold.back, tell_back);
     move_calls_each(&untold.out, tell_out);
+    if (map_named) lent_before_map(move_back_in_pause);
+    map_named = false;
 }
 
 static void move_out_in_pause(RedisModuleString *key) {
@@ -43,15 +56,6 @@ static void move_out_in_pause(RedisModuleString *key) {
     for (int db = 0; db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
         move_out(ckv.ctx, key, MOVE_ANY);
-    }
-}
-
-static void move_back_in_pause(RedisModuleString *key) {
-    pause_at_end(tell_untold);
-    move_calls_add(&untold.back, key);
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        move_back(ckv.ctx, key);
     }
 }
 
@@ -105,6 +109,10 @@ void leave_queued(uint64_t client) {
 }
 
 void leave_before_map(void) {
+    if (pause_holds()) {
+        map_named = true;
+        pause_at_end(tell_untold);
+    }
     lent_before_map(move_back_in_pause);
 }
 

@@ -218,7 +218,7 @@ void lent_before_map(void (*back_in_pause)(RedisModuleString *key)) {
 }
 
 void lent_before_file(void) {
-    if (!is_in_the_midst()) take_back_all(ckv.ctx, NULL);
+    if (lent && !is_in_the_midst()) take_back_all(ckv.ctx, NULL);
 }
 
 bool lent_any(void) {

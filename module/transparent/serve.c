@@ -433,7 +433,7 @@ static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
     if (!paused) leave_settle();
-    if (lent_any() && !is_called(f)) {
+    if ((paused || lent_any()) && !is_called(f)) {
         if (names_map(f)) leave_before_map();
         if (writes_file(f)) lent_before_file();
     }
