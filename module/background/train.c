@@ -34,7 +34,8 @@
 
 static struct {
     bool sampling;
-    uint64_t data_bytes; /* raw, when the sampling began */
+    uint64_t data_bytes;    /* raw, when the sampling began */
+    uint64_t written_bytes; /* by codecs_written_bytes(), then */
     size_t max_bytes;
     int level;
     bool trial;        /* the current codec may stay: some records are kept to compare */
@@ -98,6 +99,7 @@ static void start_sampling(void) {
     job.sampling = true;
     job.trial = may_stay();
     job.data_bytes = raw_bytes();
+    job.written_bytes = codecs_written_bytes(&ckv.shared.codecs);
     job.level = (int)ckv.config.compression_level;
     job.max_bytes = allowance(job.data_bytes);
     sampling_start(job.trial);
@@ -178,7 +180,8 @@ static void finish(const char *error) {
  * may have been deleted meanwhile. */
 static void confirm(void) {
     uint64_t raw = raw_bytes();
-    codecs_confirm(&ckv.shared.codecs, raw < job.data_bytes ? raw : job.data_bytes);
+    codecs_confirm(&ckv.shared.codecs, raw < job.data_bytes ? raw : job.data_bytes,
+                   job.written_bytes);
 }
 
 static void put_off(void) {

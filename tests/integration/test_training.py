@@ -118,6 +118,19 @@ def test_nothing_to_learn(own_server):
         assert_stored(r, stored)
 
 
+def test_what_comes_while_nothing_is_learned(own_server):
+    """What has been written over noise while that was being learned is there to be learned, though no more comes."""
+    server = own_server({"ckv.train-after": "1gb"})
+    with server.client() as r:
+        load(r, [noise(400, seed) for seed in range(12_000)], key=b"%d")
+        r.config_set("ckv.train-after", "256kb")
+        wait_for(lambda: info(r)["training"], what="a training")
+        stored = load(r, texts(12_000), key=b"%d")
+        wait_for(lambda: "not taken" in server.log(), timeout=100, what="a training for nothing")
+        wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for the new kind of data")
+        assert_stored(r, stored)
+
+
 # Stores that have no value short enough to learn from, and but one key to keep for a comparison, or none that is kept encoded.
 NOTHING = {
     "one value": {b"big": noise(2_000_000)},

@@ -80,15 +80,21 @@ void codecs_remove(codecs *all, uint8_t id) {
     all->by_id[id] = NULL;
 }
 
-void codecs_confirm(codecs *all, uint64_t data_bytes) {
+static void count_anew(codecs *all, uint64_t data_bytes) {
     all->data_bytes = data_bytes;
     all->recent_encoded = all->recent_expected = 0;
     all->written_bytes = 0;
 }
 
+void codecs_confirm(codecs *all, uint64_t data_bytes, uint64_t written_bytes) {
+    uint64_t since = all->written_bytes < written_bytes ? 0 : all->written_bytes - written_bytes;
+    count_anew(all, data_bytes);
+    if (all->current == CODEC_RAW) all->written_bytes = since;
+}
+
 void codecs_use(codecs *all, uint8_t id) {
     all->current = id;
-    codecs_confirm(all, all->by_id[id]->data_bytes);
+    count_anew(all, all->by_id[id]->data_bytes);
 }
 
 uint32_t codecs_count(const codecs *all) {

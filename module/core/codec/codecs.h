@@ -25,7 +25,7 @@ typedef struct codecs {
     int zstd_level;
     /* Of the values written lately, fading: what they came to, and what was expected. */
     double recent_encoded, recent_expected;
-    uint64_t written_bytes; /* raw, since the current codec came into use, or was confirmed */
+    uint64_t written_bytes; /* raw, since the current codec came into use, or what confirmed it */
     uint64_t data_bytes;    /* raw, that were stored then */
 } codecs;
 
@@ -45,8 +45,10 @@ void codecs_remove(codecs *all, uint8_t id);
 void codecs_remove_unused(codecs *all);
 /* From now on new values are written with this one; what has drifted is counted anew. */
 void codecs_use(codecs *all, uint8_t id);
-/* Nothing better was found for so many raw bytes: what has drifted is counted anew. */
-void codecs_confirm(codecs *all, uint64_t data_bytes);
+/* Nothing better was found for so many raw bytes, when `written_bytes` were what
+ * codecs_written_bytes() said: what has drifted is counted anew; where nothing was worth learning,
+ * what has been written since may be. */
+void codecs_confirm(codecs *all, uint64_t data_bytes, uint64_t written_bytes);
 /* How many raw bytes were stored when the current codec was learned or confirmed. */
 uint64_t codecs_data_bytes(const codecs *all);
 
