@@ -47,6 +47,23 @@ static void drift(codecs *all, codec_workspace *w) {
     CHECK(!codecs_drifted(all));
 }
 
+/* Nothing better was found for what was there when so much had been written. */
+static void confirm(codecs *all, codec_workspace *w) {
+    codecs_use(all, CODEC_RAW);
+    write_bytes(all, w, 2 << 20, true);
+    uint64_t before = codecs_written_bytes(all);
+    write_bytes(all, w, 1 << 20, false);
+    uint64_t since = codecs_written_bytes(all) - before;
+    codecs_confirm(all, 2 << 20, before);
+    CHECK(codecs_data_bytes(all) == 2 << 20 && codecs_written_bytes(all) == since);
+    codecs_confirm(all, 2 << 20, since + 1); /* a file brought other codecs in between */
+    CHECK(codecs_written_bytes(all) == 0);
+    codecs_use(all, 1);
+    write_bytes(all, w, 1 << 20, false);
+    codecs_confirm(all, 2 << 20, 0); /* by a dictionary: drift is counted anew */
+    CHECK(codecs_written_bytes(all) == 0);
+}
+
 int main(void) {
     codecs all;
     codec_workspace w;
@@ -63,6 +80,7 @@ int main(void) {
     CHECK(codecs_get(&all, 2) == second && codecs_count(&all) == 2);
     CHECK(codecs_bytes(&all) == first->bytes + second->bytes);
     drift(&all, &w);
+    confirm(&all, &w);
     codecs_remove(&all, 2);
     CHECK(!codecs_get(&all, 2) && codecs_count(&all) == 1);
     CHECK(codecs_add(&all, train()) == 2);
