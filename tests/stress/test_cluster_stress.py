@@ -16,6 +16,9 @@ from test_cluster_life import fail_over
 
 SEED = int(os.environ.get("CKV_SEED", 0)) or random.randrange(1, 1 << 32)
 SECONDS = int(os.environ.get("CKV_SECONDS", 15))
+# A node that is told to take over again sooner, by Redis' four node timeouts, counts the votes that it got before: what it wins is of
+# an old epoch, and the others take it back.
+VOTES_LAST = 4 * 15
 CONFIG = {"ckv.prefixes": '"*"', "ckv.train-after": "64kb", "appendonly": "yes", "appendfsync": "always"}
 
 
@@ -30,6 +33,7 @@ class Run:
         writers = [Writer(world, f"writer {i}", seed, {s: k[5 * i : 5 * i + 5] for s, k in names.items()}) for i in range(2)]
         self.clients = writers + [Reader(world, f"reader {i}", seed, names) for i in range(2)]
         self.log = []
+        self.elected = {}  # when, by node
 
     def note(self, *what):
         self.log.append(f"{time.time():.3f} " + " ".join(map(str, what)))
@@ -55,8 +59,13 @@ class Run:
             self.world.moves[slot] += 1
 
     def fail_over(self):
-        i = self.random.randrange(len(self.cluster.primaries))
+        long_ago = time.monotonic() - VOTES_LAST
+        electable = [i for i, node in enumerate(self.cluster.replicas) if self.elected.get(node, long_ago) <= long_ago]
+        if not electable:
+            return
+        i = self.random.choice(electable)
         primary, replica = self.cluster.primaries[i], self.cluster.replicas[i]
+        self.elected[replica] = time.monotonic()
         self.note("fail over", primary.port, replica.port)
         fail_over(replica)
         wait_for(lambda: primary.ask("ROLE")[0] == b"slave", 90, "an old primary that follows")
