@@ -19,13 +19,11 @@ static struct { RedisModuleDict *out, *back; } untold;
  * is to be lent. */
 static bool map_named;
 
-/* A primary that has become a replica meanwhile tells nobody any more: what it has is what the new
- * one has. */
+/* A primary that has become a replica meanwhile lends it; and a replica may be a primary before it
+ * has come back, and its AOF has to know that it is out. */
 static void tell_out(RedisModuleString *key) {
-    if (role_mirrors())
-        lent_note(key);
-    else
-        move_call(MOVE_CALL_OUT, key);
+    move_call(MOVE_CALL_OUT, key);
+    lent_note(key);
 }
 
 /* If it has not moved out again since. */

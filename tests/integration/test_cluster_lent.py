@@ -395,3 +395,21 @@ def test_what_is_lent_in_a_pause_by_a_replica_that_takes_over():
             wait_for(lambda: source.ask("INFO")["master_link_status"] == "up", what="a replica that follows")
             wait_for_replica(writer)
             wait_for(lambda: names(replica) == names(source), what="the same on both")
+
+
+def test_an_aof_of_what_is_lent_in_a_pause_by_a_replica_that_takes_over():
+    """It is not back yet when another string is renamed to it: the AOF had a record of that name, which stayed beside it (Valkey 8.1)."""
+    with Cluster(primaries=1, replicas=1, config={"ckv.prefixes": '"*"', "appendonly": "yes", "appendfsync": "always"}) as cluster:
+        key, other_key = keys_of(slot_of(b"pause and rename"), 2)
+        source, replica = pair_of(cluster, slot_of(key))
+        with source.client() as r, replica.client() as q:
+            r.mset({key: "old", other_key: "new"})
+            wait_for_replica(r)
+            wait_for(lambda: not q.info("persistence")["aof_rewrite_in_progress"], what="an AOF")
+            send(q, ("READONLY",), ("CLIENT", "PAUSE", 60_000, "WRITE"), ("BITCOUNT", key), ("CLIENT", "UNPAUSE"))
+            replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
+            q.rename(other_key, key)
+        replica.kill()
+        replica.start()
+        cluster.wait()
+        assert replica.ask("GET", key) == b"new"
