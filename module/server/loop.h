@@ -10,6 +10,11 @@
 /* In their order. */
 typedef enum loop_step { LOOP_PAUSE, LOOP_DUE, LOOP_STEPS } loop_step;
 
+/* A module timer's wait that has it run in this round, when the commands have run that have come in
+ * and before what a pause held back: as if it were long due, since one that is due now may wait a
+ * millisecond for another module timer that was to come before it. */
+#define LOOP_FIRST_MS (-1000)
+
 typedef void loop_run(RedisModuleCtx *ctx);
 
 /* Each time from now on; NULL: no more. */

@@ -24,7 +24,7 @@ static void on_timer(RedisModuleCtx *ctx, void *unused) {
 /* The command that asks, or this question, may end it. */
 bool pause_holds(void) {
     if (at_end && !timer_set) {
-        RedisModule_CreateTimer(ckv.ctx, 0, on_timer, NULL);
+        RedisModule_CreateTimer(ckv.ctx, LOOP_FIRST_MS, on_timer, NULL);
         timer_set = true;
     }
     return RedisModule_AvoidReplicaTraffic();

@@ -21,8 +21,8 @@ typedef struct timer {
 /* Makes a timer known, which lives as long as the module; it is not set. */
 void timer_register(RedisModuleCtx *ctx, timer *t, RedisModuleTimerProc run);
 
-/* Has it run once, so many ms from now, and not when it was to run before. Less than 0: as soon as
- * the commands have run that are there, before timers that are due later. */
+/* Has it run once, so many ms from now, and not when it was to run before. See also
+ * LOOP_FIRST_MS. */
 void timer_set(RedisModuleCtx *ctx, timer *t, int wait_ms);
 
 #endif

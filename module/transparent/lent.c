@@ -2,6 +2,7 @@
 #include "transparent/lent.h"
 
 #include "keyspace/queued.h"
+#include "server/loop.h"
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
@@ -138,10 +139,8 @@ void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key)) {
 /* ---- lending --------------------------------------------------------------------------------- */
 
 /* It comes by when all that has come in has run, and before the server's own timer, which saves and
- * shuts down: as if it were long due, since one that is due now may wait a millisecond for another
- * module timer that was to come before it. */
+ * shuts down. */
 static timer back;
-#define FIRST_MS (-1000)
 /* While a pause holds commands back that need it. */
 #define HELD_BACK_MS 10
 
@@ -191,7 +190,7 @@ void lent_note(const RedisModuleString *key) {
     if (!role_mirrors()) return;
     drop_if_loaded();
     move_calls_add(&lent, key);
-    if (!back.due_us) timer_set(ckv.ctx, &back, FIRST_MS);
+    if (!back.due_us) timer_set(ckv.ctx, &back, LOOP_FIRST_MS);
 }
 
 void lent_no_more(const RedisModuleString *key) {
