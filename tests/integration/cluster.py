@@ -13,12 +13,13 @@ from helpers import wait_for
 from server import Server, free_port
 
 SLOTS = 16384
+NODE_TIMEOUT_MS = 15_000  # nobody is taken for dead because the machine stood still
 
 
 class Node(Server):
     standard = {
         "cluster-enabled": "yes",
-        "cluster-node-timeout": 15_000,  # nobody is taken for dead because the machine stood still
+        "cluster-node-timeout": NODE_TIMEOUT_MS,
         # A primary that has given away its last slot stays one.
         "cluster-allow-replica-migration": "no",
     }

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cluster import SLOTS, Cluster, end_move, keys_of, migrate, start_move
+from cluster import NODE_TIMEOUT_MS, SLOTS, Cluster, end_move, keys_of, migrate, start_move
 from helpers import reply, wait_for, wait_for_replica
 from stress import BRIEF, BRIEF_MS, NOTHING, Connections, Reader, World, Writer, states
 from test_cluster_life import fail_over
@@ -18,7 +18,7 @@ SEED = int(os.environ.get("CKV_SEED", 0)) or random.randrange(1, 1 << 32)
 SECONDS = int(os.environ.get("CKV_SECONDS", 15))
 # A node that is told to take over again sooner, by Redis' four node timeouts, counts the votes that it got before: what it wins is of
 # an old epoch, and the others take it back.
-VOTES_LAST = 4 * 15
+VOTES_LAST = 4 * NODE_TIMEOUT_MS / 1000
 CONFIG = {"ckv.prefixes": '"*"', "ckv.train-after": "64kb", "appendonly": "yes", "appendfsync": "always"}
 
 

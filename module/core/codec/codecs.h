@@ -25,7 +25,7 @@ typedef struct codecs {
     int zstd_level;
     /* Of the values written lately, fading: what they came to, and what was expected. */
     double recent_encoded, recent_expected;
-    uint64_t written_bytes; /* raw, since the current codec came into use, or what confirmed it */
+    uint64_t written_bytes; /* raw, since the current codec came into use or was confirmed */
     uint64_t data_bytes;    /* raw, that were stored then */
 } codecs;
 
