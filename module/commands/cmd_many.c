@@ -6,6 +6,7 @@
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/places.h"
+#include "keyspace/prefixes.h"
 #include "keyspace/replicate.h"
 #include "server/acl.h"
 #include "server/own_call.h"
@@ -21,7 +22,13 @@ typedef struct keys {
     RedisModuleString **argv;
     int count, step;
     int64_t now_ms;
+    bool sent_native; /* as a command of the server's own */
 } keys;
+
+/* Whether a key is none of ours, as it was queued while it still matched a prefix. */
+static bool is_servers_own(const keys *k, const RedisModuleString *key) {
+    return k->sent_native && prefixes_match_name(key) == PREFIX_NONE;
+}
 
 /* Keys that are begun before the first of them is found, so that their memory arrives together. */
 #define AHEAD 8
@@ -49,13 +56,12 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
     record ring[AHEAD];
-    keys k = {argv + 1, argc - 1, 1, clock_now_ms()};
-    bool sent_native = native_sent(ctx);
+    keys k = {argv + 1, argc - 1, 1, clock_now_ms(), native_sent(ctx)};
     RedisModule_ReplyWithArray(ctx, k.count);
     for (int i = 0; i < k.count; i++) {
         record *r = begin_ahead(ctx, &k, i, ring);
         /* As MGET: what is not a string counts as missing. */
-        switch (lookup_begun_of_many(r, sent_native)) {
+        switch (lookup_begun_of_many(r, k.sent_native)) {
         case LOOKUP_DONE:
             record_note_read(r);
             record_reply_value(r);
@@ -90,7 +96,7 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
     record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
-        bool native = lookup_begun(r) == LOOKUP_NATIVE;
+        bool native = lookup_begun_of_many(r, k->sent_native) == LOOKUP_NATIVE;
         if ((native ? native_exists(ctx, r->name) : r->found) != there) return false;
     }
     return true;
@@ -98,30 +104,31 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
 
 typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 
-/* Replicas are told of all keys together, and not by the command; but what other modules call
- * within, and want told, is. */
-#define TELLS_NOBODY "!AR"
+/* How the server is called for a key of its own: it tells replicas itself if there is no record of
+ * the key anywhere. Else they are told of all keys together, and not by this call; but what other
+ * modules call within, and want told, is. */
+#define CALL(tells, format) ((tells) ? "!" format : "!AR" format)
 
 /* With an expiry: by MSETEX where there is one, as its events are not those of SET. */
-static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, RedisModuleString *key,
+static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, bool tells, RedisModuleString *key,
                                          RedisModuleString *value, int64_t at_ms) {
     if (!version_is_redis(REDIS_8_4)) {
         native_note_call("set");
-        return own_call(ctx, "SET", TELLS_NOBODY "sscl", key, value, "PXAT", at_ms);
+        return own_call(ctx, "SET", CALL(tells, "sscl"), key, value, "PXAT", at_ms);
     }
     native_note_call("msetex");
-    return own_call(ctx, renamed_to("msetex"), TELLS_NOBODY "lsscl", 1ll, key, value, "PXAT",
+    return own_call(ctx, renamed_to("msetex"), CALL(tells, "lsscl"), 1ll, key, value, "PXAT",
                     at_ms);
 }
 
 /* Writes over a value of the server's own. */
-static void put_native(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
-                       many_expiry expiry, int64_t at_ms) {
+static void put_native(RedisModuleCtx *ctx, bool tells, RedisModuleString *key,
+                       RedisModuleString *value, many_expiry expiry, int64_t at_ms) {
     if (expiry != MANY_AT) native_note_call("set");
     RedisModuleCallReply *reply =
-        expiry == MANY_AT     ? call_set_at(ctx, key, value, at_ms)
-        : expiry == MANY_KEEP ? own_call(ctx, "SET", TELLS_NOBODY "ssc", key, value, "KEEPTTL")
-                              : own_call(ctx, "SET", TELLS_NOBODY "ss", key, value);
+        expiry == MANY_AT     ? call_set_at(ctx, tells, key, value, at_ms)
+        : expiry == MANY_KEEP ? own_call(ctx, "SET", CALL(tells, "ssc"), key, value, "KEEPTTL")
+                              : own_call(ctx, "SET", CALL(tells, "ss"), key, value);
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
@@ -142,9 +149,9 @@ static int put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
         RedisModuleString *value = k->argv[i * k->step + 1];
-        lookup_answer answer = lookup_begun(r);
+        lookup_answer answer = lookup_begun_of_many(r, k->sent_native);
         if (answer == LOOKUP_NATIVE)
-            put_native(ctx, r->name, value, expiry, at_ms);
+            put_native(ctx, is_servers_own(k, r->name), r->name, value, expiry, at_ms);
         else if (!lookup_reply_answer(r, NULL, 0, answer) || !put(r, value, expiry, at_ms))
             return -1;
         else
@@ -166,17 +173,34 @@ static void settle_native(RedisModuleCtx *ctx, const keys *k, int records) {
 /* The keys and values of CMSET and CMSETNX. False: wrong number of arguments, and that is the
  * reply. */
 static bool read_pairs(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, keys *k) {
-    *k = (keys){argv + 1, (argc - 1) / 2, 2, clock_now_ms()};
+    *k = (keys){argv + 1, (argc - 1) / 2, 2, clock_now_ms(), native_sent(ctx)};
     if (argc >= 3 && argc % 2 == 1) return true;
     RedisModule_WrongArity(ctx);
     return false;
+}
+
+/* Those that the server has not told itself. */
+static void replicate_pairs(RedisModuleCtx *ctx, const keys *k, int records) {
+    if (!k->sent_native || records == k->count) {
+        replicate_command(ctx, "CMSET", k->argv, (size_t)k->count * 2, 2);
+        return;
+    }
+    RedisModuleString **told = RedisModule_Alloc((size_t)k->count * 2 * sizeof *told);
+    size_t n = 0;
+    for (int i = 0; i < k->count; i++) {
+        if (is_servers_own(k, k->argv[i * k->step])) continue;
+        told[n++] = k->argv[i * k->step];
+        told[n++] = k->argv[i * k->step + 1];
+    }
+    if (n > 0) replicate_command(ctx, "CMSET", told, n, 2);
+    RedisModule_Free(told);
 }
 
 /* Writes all pairs, and tells of them together. False: the error is replied. */
 static bool put_pairs(RedisModuleCtx *ctx, const keys *k) {
     int records = put_all(ctx, k, MANY_NEVER, EXPIRY_NEVER);
     if (records < 0) return false;
-    replicate_command(ctx, "CMSET", k->argv, (size_t)k->count * 2, 2);
+    replicate_pairs(ctx, k, records);
     replicate_count(ctx, records - 1);
     settle_native(ctx, k, records);
     return true;
@@ -224,6 +248,7 @@ static bool parse_options(RedisModuleString **argv, int argc, int first, many_op
 static void replicate_many(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
     for (int i = 0; i < k->count; i++) {
         RedisModuleString **pair = &k->argv[i * k->step];
+        if (is_servers_own(k, pair[0])) continue;
         if (expiry == MANY_KEEP)
             replicate_set_keeping_expiry(ctx, pair[0], pair[1]);
         else
@@ -232,13 +257,13 @@ static void replicate_many(RedisModuleCtx *ctx, const keys *k, many_expiry expir
 }
 
 /* The keys of CMSETEX; the error that there is instead, or NULL. */
-static const char *read_counted(RedisModuleString **argv, int argc, keys *k) {
+static const char *read_counted(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, keys *k) {
     long long count;
     if (RedisModule_StringToLongLong(argv[1], &count) != REDISMODULE_OK || count <= 0 ||
         count > INT_MAX)
         return "ERR invalid numkeys value or out of range";
     if (count > (argc - 2) / 2) return "ERR wrong number of key-value pairs";
-    *k = (keys){argv + 2, (int)count, 2, clock_now_ms()};
+    *k = (keys){argv + 2, (int)count, 2, clock_now_ms(), native_sent(ctx)};
     return NULL;
 }
 
@@ -258,7 +283,7 @@ static bool check_others(RedisModuleCtx *ctx, RedisModuleString **argv, int argc
 /* Tells the server, which asks before it calls the command, where the keys are. */
 static int report_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     keys k;
-    if (argc < 4 || read_counted(argv, argc, &k)) return REDISMODULE_OK;
+    if (argc < 4 || read_counted(ctx, argv, argc, &k)) return REDISMODULE_OK;
     for (int i = 0; i < k.count; i++)
         RedisModule_KeyAtPosWithFlags(ctx, 2 + i * k.step,
                                       REDISMODULE_CMD_KEY_OW | REDISMODULE_CMD_KEY_UPDATE);
@@ -270,7 +295,7 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 4) return RedisModule_WrongArity(ctx);
     keys k;
     many_options o;
-    const char *error = read_counted(argv, argc, &k);
+    const char *error = read_counted(ctx, argv, argc, &k);
     if (error) return RedisModule_ReplyWithError(ctx, error);
     if (!check_others(ctx, argv, argc, &k)) return REDISMODULE_OK;
     if (!parse_options(argv, argc, 2 + k.count * 2, &o))

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from helpers import comparable, reply
+from helpers import comparable, is_error, reply, wait_for_replica
+from mover_data import wait_moved
 
 
 @pytest.fixture
@@ -92,6 +93,42 @@ def test_a_prefix_that_is_set_meanwhile_waits_for_what_is_queued(own_server, bef
         assert reply(a, "EXEC") == [51, 0, b"OK", b"v" * 50 + b"x"]
         assert [reply(b, "GET", key) for key in ("d:old", "d:new", "d:renamed", "d:other")] == [b"v" * 50 + b"x", b"w", b"v" * 50 + b"w", None]
         assert reply(b, "DBSIZE") == 3
+
+
+# What is queued, and run when no string matches a prefix any more, or one of two.
+LEFT_BEHIND = [("MSET", "d:old", "new", "d:new", "new"), ("MSET", "d:old", "new", "c:k", "new"), ("MSETNX", "d:new", "new", "c:new", "new"),
+               ("MSETEX", 2, "d:old", "new", "c:k", "new", "EX", 10_000), ("MSETEX", 1, "d:old", "new", "KEEPTTL")]
+
+
+@pytest.mark.parametrize("rest", ["", "c:"], ids=["none", "another"])
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+@pytest.mark.parametrize("command", LEFT_BEHIND, ids=lambda c: " ".join(map(str, c)))
+def test_what_was_queued_before_its_prefix_went(own_server, command, preamble, rest):
+    """Replicas and an AOF know such a key as the server's own as well."""
+    config = {"ckv.prefixes": '"c: d:"', "ckv.move-cpu": 100, "appendonly": "yes", "aof-use-rdb-preamble": preamble}
+    server = own_server(config)
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": '"c: d:"'})
+    keys = ("d:old", "d:new", "c:k", "c:new")
+    with server.client() as a, server.client() as b, replica.client() as q:
+        if is_error(reply(a, "COMMAND", "GETKEYS", *command)):
+            pytest.skip("the server has no MSETEX")
+        for key in ("d:old", "c:k"):
+            b.execute_command("SET", key, "old")
+        wait_for_replica(b)
+        assert [reply(a, *c) for c in (("MULTI",), command)] == [b"OK", b"QUEUED"]
+        b.execute_command("CONFIG", "SET", "ckv.prefixes", rest)
+        wait_moved(b, b"out")
+        assert reply(a, "EXEC") == [b"OK" if command[0] == "MSET" else 1]
+        found = [reply(b, "GET", key) for key in keys]
+        assert b"new" in found
+        wait_for_replica(b)
+        assert [reply(q, "GET", key) for key in keys] == found
+        assert reply(q, "DBSIZE") == reply(b, "DBSIZE")
+    server.kill()
+    server.config["ckv.prefixes"] = f'"{rest}"'
+    server.start()
+    with server.client() as r:
+        assert [reply(r, "GET", key) for key in keys] == found
 
 
 @pytest.mark.slow
