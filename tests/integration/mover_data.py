@@ -19,7 +19,7 @@ def contents(count, seed=1):
         if kind < 0.6:
             yield ("SET", f"user:{i}", value)
         elif kind < 0.8:
-            yield ("SET", f"user:{i}", value, "PX", rng.randrange(10**6, 10**9))
+            yield ("SET", f"user:{i}", value, "PX", rng.randrange(10**7, 10**9))
         elif kind < 0.9:
             yield ("SET", f"user:{i}:visits", rng.randrange(10**rng.randrange(1, 12)))
         elif kind < 0.93:
