@@ -6,7 +6,6 @@
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/places.h"
-#include "keyspace/prefixes.h"
 #include "keyspace/replicate.h"
 #include "server/acl.h"
 #include "server/own_call.h"
@@ -24,11 +23,6 @@ typedef struct keys {
     int64_t now_ms;
     bool sent_native; /* as a command of the server's own */
 } keys;
-
-/* Whether a key is none of ours, as it was queued while it still matched a prefix. */
-static bool is_servers_own(const keys *k, const RedisModuleString *key) {
-    return k->sent_native && prefixes_match_name(key) == PREFIX_NONE;
-}
 
 /* Keys that are begun before the first of them is found, so that their memory arrives together. */
 #define AHEAD 8
@@ -151,7 +145,8 @@ static int put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64
         RedisModuleString *value = k->argv[i * k->step + 1];
         lookup_answer answer = lookup_begun_of_many(r, k->sent_native);
         if (answer == LOOKUP_NATIVE)
-            put_native(ctx, is_servers_own(k, r->name), r->name, value, expiry, at_ms);
+            put_native(ctx, lookup_is_servers_own(r->name, k->sent_native), r->name, value, expiry,
+                       at_ms);
         else if (!lookup_reply_answer(r, NULL, 0, answer) || !put(r, value, expiry, at_ms))
             return -1;
         else
@@ -188,9 +183,10 @@ static void replicate_pairs(RedisModuleCtx *ctx, const keys *k, int records) {
     RedisModuleString **told = RedisModule_Alloc((size_t)k->count * 2 * sizeof *told);
     size_t n = 0;
     for (int i = 0; i < k->count; i++) {
-        if (is_servers_own(k, k->argv[i * k->step])) continue;
-        told[n++] = k->argv[i * k->step];
-        told[n++] = k->argv[i * k->step + 1];
+        RedisModuleString **pair = &k->argv[i * k->step];
+        if (lookup_is_servers_own(pair[0], k->sent_native)) continue;
+        told[n++] = pair[0];
+        told[n++] = pair[1];
     }
     if (n > 0) replicate_command(ctx, "CMSET", told, n, 2);
     RedisModule_Free(told);
@@ -248,7 +244,7 @@ static bool parse_options(RedisModuleString **argv, int argc, int first, many_op
 static void replicate_many(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
     for (int i = 0; i < k->count; i++) {
         RedisModuleString **pair = &k->argv[i * k->step];
-        if (is_servers_own(k, pair[0])) continue;
+        if (lookup_is_servers_own(pair[0], k->sent_native)) continue;
         if (expiry == MANY_KEEP)
             replicate_set_keeping_expiry(ctx, pair[0], pair[1]);
         else

@@ -149,8 +149,12 @@ lookup_answer lookup_begun(record *r) {
     return native ? leave_to_server(r) : LOOKUP_DONE;
 }
 
+bool lookup_is_servers_own(const RedisModuleString *key, bool sent_native) {
+    return sent_native && prefixes_match_name(key) == PREFIX_NONE;
+}
+
 lookup_answer lookup_begun_of_many(record *r, bool sent_native) {
-    if (sent_native && prefixes_match_name(r->name) == PREFIX_NONE) return LOOKUP_NATIVE;
+    if (lookup_is_servers_own(r->name, sent_native)) return LOOKUP_NATIVE;
     return lookup_begun(r);
 }
 

@@ -28,7 +28,8 @@ void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, r
 lookup_answer lookup_begun(record *r) LOOKUP_MUST_USE;
 
 /* For each key of a command with many: those that match no prefix are the server's own if the
- * command was sent as one of its own. */
+ * command was sent as one of its own, as when it was queued they still matched one. */
+bool lookup_is_servers_own(const RedisModuleString *key, bool sent_native);
 lookup_answer lookup_begun_of_many(record *r, bool sent_native) LOOKUP_MUST_USE;
 
 /* What lookup_key() would answer. Cheaper than finding. */

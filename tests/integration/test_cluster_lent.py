@@ -343,12 +343,13 @@ def test_what_the_primary_moves_out_while_it_is_lent(cluster):
             r.set(name, "hello")
         wait_for_replica(r)
         q.execute_command("READONLY")
+        threads = int(q.config_get("io-threads")[1])
         # Both commands come while the replica sleeps, and run in one round; with io-threads, which read what clients send and not what
         # the primary does, in either order.
         sleeper.connection.send_command("DEBUG", "SLEEP", 0.5)
         q.connection.send_command("BITCOUNT", key)
         r.setbit(key, 7, 1)
-        assert [c.connection.read_response() for c in (sleeper, q)] in ([b"OK", 21], [b"OK", 22])
+        assert [c.connection.read_response() for c in (sleeper, q)] in [[b"OK", count] for count in ([21] if threads == 1 else [21, 22])]
         wait_for_replica(r)
         in_slot = ("CLUSTER", "GETKEYSINSLOT", slot, 10)
         assert sorted(q.execute_command(*in_slot)) == sorted(r.execute_command(*in_slot)) == sorted([key, map_name(slot)])
