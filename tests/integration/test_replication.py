@@ -166,5 +166,6 @@ def test_a_replicas_own_records_expire(own_server):
         q.execute_command("CSET", "stays", "v", "EX", 1000)
         at_one_moment(q, ("CSET", "lasts", "v", "PX", 50), ("CPERSIST", "lasts"))
         r.execute_command("CSET", "theirs", "v", "EX", 1000)
-        wait_for(lambda: q.execute_command("CDBSIZE") == 3, what="only what stays")
-        assert sorted(q.execute_command("CKEYS", "*")) == [b"lasts", b"stays", b"theirs"]
+        what_stays = [b"lasts", b"stays", b"theirs"]
+        wait_for(lambda: sorted(q.execute_command("CKEYS", "*")) == what_stays, what="only what stays")
+        wait_for(lambda: q.execute_command("CDBSIZE") == 3, what="the deletion of the others")
