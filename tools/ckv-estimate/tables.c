@@ -11,7 +11,11 @@
 #define ENTRY_ROUNDING 8  /* of which MEMORY USAGE does not count so many */
 /* More than this a key is something else that the server has, no table. */
 #define OVERHEAD_MAX 128
-/* A server has some 100 KB that are nobody's: of fewer keys the rest says little. */
+/* What it counts too many of a number that Redis shares (0 to 9999). */
+#define OBJECT_SHARED 16
+/* Of a server's dataset nobody's, bytes: 90 to 150 KB (io-threads) when it starts, and 17 KB for
+ * each command that was ever called (latency histograms), measured. Too much of fewer keys. */
+#define NOBODYS  150e3
 #define KEYS_MIN 20000
 /* What MEMORY USAGE says of the whole is known to so many bytes a key, or it can't be told what is
  * left. */
@@ -96,15 +100,17 @@ overhead tables_overhead(const sample *s, const server *from) {
     for (size_t i = 0; i < s->count; i++)
         spread_add(&memory, s->all[i].weight, (double)s->all[i].memory);
     if (from->keyspace_bytes == 0 || memory.weight < KEYS_MIN) return o;
-    double rest = (double)from->keyspace_bytes / memory.weight - memory.sum / memory.weight;
+    double rest = ((double)from->keyspace_bytes - memory.sum) / memory.weight;
     double sure = spread_error(&memory) / memory.weight;
     if (sure > MEMORY_SURE) return o;
     double of_expiry = o.expiry * (double)from->expiring / all;
-    if (rest < 0 || rest > OVERHEAD_MAX + slots) {
+    if (rest < -OBJECT_SHARED || rest > OVERHEAD_MAX + slots) {
         o.unknown = (rest - o.key - of_expiry) * memory.weight;
         return o;
     }
-    o.key = rest > of_expiry ? rest - of_expiry : 0;
-    if (of_expiry > rest) o.expiry *= rest / of_expiry;
+    rest -= NOBODYS / memory.weight;
+    double expiry = fmax(fmin(of_expiry, rest), 0);
+    if (of_expiry > 0) o.expiry *= expiry / of_expiry;
+    o.key = rest - expiry;
     return o;
 }
