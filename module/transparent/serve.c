@@ -251,6 +251,17 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
     return true;
 }
 
+/* Whether a script names keys of several slots of a cluster: the server refuses its own command, by
+ * its name. */
+static bool crosses_slots(filtered *f, int first, int last, int step) {
+    if (last <= first || places_layout() != PLACES_SLOTS) return false;
+    if (!(RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA)) return false;
+    uint32_t slot = places_of_string(arg(f, first));
+    for (int i = first + step; i <= last; i += step)
+        if (places_of_string(arg(f, i)) != slot) return true;
+    return false;
+}
+
 static void rename_command(filtered *f, RedisModuleString *name) {
     RedisModule_RetainString(NULL, name);
     RedisModule_CommandFilterArgReplace(f, 0, name);
@@ -284,6 +295,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     bool lists = served_lists(e->served);
     bool keyless = lists || served_keys_of(e->served) == SERVED_FIGURES;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
+    if (crosses_slots(f, first, last, step)) return;
     if (!keyless && !can_serve(f, e, argc, first, last, step)) {
         leave_range(f, argc, first, last, step);
         return;

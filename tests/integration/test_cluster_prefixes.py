@@ -201,6 +201,17 @@ def test_sort_into_another_slot(cluster):
         assert "same slot" in str(answer), answer
 
 
+@pytest.mark.parametrize("command", ["DEL", "UNLINK", "TOUCH", "EXISTS", "MGET", "MSET", "MSETNX"])
+def test_a_script_that_names_two_slots_is_told_so_of_its_own_command(cluster, command):
+    owner = cluster.owner(slot_of(b"one"))
+    two = next(key for key in (b"two:%d" % i for i in range(100)) if cluster.owner(slot_of(key)) is owner)
+    args = (b"one", b"1", two, b"2") if command.startswith("MSET") else (b"one", two)
+    with owner.client() as r:
+        answer = reply(r, "EVAL", "return redis.call(unpack(ARGV))", 0, command, *args)
+        assert is_error(answer) and "ckv." not in str(answer), answer
+        assert r.get("one") is None
+
+
 def test_what_is_asked_of_a_record_that_is_on_its_way(cluster):
     """DUMP and others found nothing where GET says that the records are being moved."""
     slot = slot_of(b"on its way")
