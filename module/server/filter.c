@@ -3,12 +3,22 @@
 
 #include "ckv.h"
 #include "server/own_call.h"
+#include "server/version.h"
 
 static RedisModuleCommandFilterFunc steps[FILTER_STEPS];
 static RedisModuleCommandFilter *registered;
+static bool renews; /* the names of own calls: see filter_renew_begin() */
+
+static void renew_name(RedisModuleCommandFilterCtx *command) {
+    const RedisModuleString *name = RedisModule_CommandFilterArgGet(command, 0);
+    RedisModule_CommandFilterArgReplace(command, 0, RedisModule_CreateStringFromString(NULL, name));
+}
 
 static void run_steps(RedisModuleCommandFilterCtx *command) {
-    if (own_call_comes(RedisModule_CommandFilterArgGet(command, 0))) return;
+    if (own_call_comes(RedisModule_CommandFilterArgGet(command, 0))) {
+        if (renews) renew_name(command);
+        return;
+    }
     ckv.disturbed++;
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
@@ -20,10 +30,20 @@ static bool any_wanted(void) {
     return false;
 }
 
+static bool has_to_renew(RedisModuleCtx *ctx) {
+    return version_is_valkey(9.0) &&
+           RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER;
+}
+
+static void pass(RedisModuleCommandFilterCtx *command) {
+    (void)command;
+}
+
 void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run) {
     steps[step] = run;
     bool wanted = any_wanted();
     if (wanted && !registered) {
+        renews = has_to_renew(ctx);
         registered = RedisModule_RegisterCommandFilter(ctx, run_steps, 0);
         own_call_unseen();
     } else if (!wanted && registered) {
@@ -42,4 +62,14 @@ RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc)
 
 bool filter_has(filter_step step) {
     return steps[step] != NULL;
+}
+
+bool filter_renew_begin(RedisModuleCtx *ctx) {
+    if (registered || !has_to_renew(ctx)) return false;
+    filter_set(ctx, FILTER_RENEW, pass);
+    return true;
+}
+
+void filter_renew_end(RedisModuleCtx *ctx) {
+    filter_set(ctx, FILTER_RENEW, NULL);
 }

@@ -17,6 +17,7 @@
 typedef enum filter_step {
     FILTER_MAKE_ROOM, /* background/evict.c */
     FILTER_SERVE,     /* transparent/serve.c */
+    FILTER_RENEW,     /* nothing: filter_renew_begin() */
     FILTER_STEPS
 } filter_step;
 
@@ -28,5 +29,15 @@ RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc)
 
 /* Whether the step is done. */
 bool filter_has(filter_step step);
+
+/*
+ * Where a call names keys of several slots of a cluster, as one of a script may, Valkey 9 refuses
+ * whatever the same client calls from then on (seen in 9.1.2: such a script stops all others),
+ * until it looks a command up anew because a filter has changed its name. So the filter writes the
+ * names of own calls anew. Where it is not registered, as no step is wanted, a call that was
+ * refused is to be made again between these two. False: that is of no use.
+ */
+bool filter_renew_begin(RedisModuleCtx *ctx);
+void filter_renew_end(RedisModuleCtx *ctx);
 
 #endif

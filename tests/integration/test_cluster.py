@@ -151,6 +151,29 @@ def test_transaction_and_script(node):
         assert r.execute_command("EVAL", script, 1, "s", "value") == b"value"
 
 
+def test_a_script_that_names_two_slots_stops_nobody(node):
+    """Valkey 9.1 refuses what is called by the same client from then on, as if its key were another node's."""
+    own, plain = ("CGET", "CSET"), ("GET", "SET")
+    with node.client() as r:
+        def in_script(*command):
+            return reply(r, "EVAL", "return redis.call(unpack(ARGV))", 0, *command)
+
+        def check(names, ask):
+            assert is_error(in_script("MGET", "one", "another"))
+            for get, put in names:
+                assert ask(get, f"{get}:1") is None
+                assert ask(put, f"{get}:2", "value") == b"OK"
+                assert ask(get, f"{get}:2") == b"value"
+            r.execute_command("FLUSHALL")
+
+        for prefixes, names in ("", [own]), ("*", [plain, own]), ("", [own]):
+            r.execute_command("CONFIG", "SET", "ckv.prefixes", prefixes)
+            wait_for(lambda: not info(r)["prefixes_leaving"], what="that the prefix is forgotten")
+            check(names, r.execute_command)
+            if prefixes:
+                check(names, in_script)
+
+
 def test_records_expire_in_their_slots(node):
     with node.client() as r:
         r.execute_command("FLUSHALL")
