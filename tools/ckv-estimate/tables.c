@@ -11,7 +11,7 @@
 #define ENTRY_ROUNDING 8  /* of which MEMORY USAGE does not count so many */
 /* More than this a key is something else that the server has, no table. */
 #define OVERHEAD_MAX 128
-/* What it counts too many of a number that Redis shares (0 to 9999). */
+/* What MEMORY USAGE counts too many of a number that Redis shares (0 to 9999). */
 #define OBJECT_SHARED 16
 /* Of a server's dataset nobody's, bytes: 90 to 150 KB (io-threads) when it starts, and 17 KB for
  * each command that was ever called (latency histograms), measured. Too much of fewer keys. */
