@@ -59,8 +59,8 @@ static map *map_of(imitation *im, const entry *e) {
     return *at;
 }
 
-/* Encodes a value and puts it into its map, over what is there; returns the raw bytes. */
-static size_t put(imitation *im, const entry *e) {
+/* Encodes a value and puts it into its map. */
+static void put(imitation *im, const entry *e) {
     const sampled *k = &im->s->all[e->sampled];
     int64_t at_ms = k->ttl_ms < 0 ? EXPIRY_NEVER : im->now_ms + k->ttl_ms;
     map *m = map_of(im, e);
@@ -75,20 +75,6 @@ static size_t put(imitation *im, const entry *e) {
     bool there = map_find(m, &key, &pos);
     check(map_put(m, &key, there ? &pos : NULL, &value, expiry_code(at_ms, im->now_ms),
                   expiry_ticks(im->now_ms)));
-    return k->value_len + e->len;
-}
-
-/* What comes before anything is learned is stored as it is, or by zstd, which keeps the room that
- * the longest value took: in a bulk load that is likely to come so early. */
-static void store_unlearned(imitation *im) {
-    const entries *all = &im->entries;
-    size_t raw = 0, longest = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        size_t len = im->s->all[all->all[i].sampled].value_len;
-        if (len > im->s->all[all->all[longest].sampled].value_len) longest = i;
-        if (raw < DEFAULT_TRAIN_AFTER) raw += put(im, &all->all[i]);
-    }
-    if (all->count > 0) put(im, &all->all[longest]);
 }
 
 static void use(imitation *im, codec *c) {
@@ -100,7 +86,6 @@ static void store_all(imitation *im, const selection *chosen) {
     codec *first, *second;
     const entries *all = &im->entries;
     learn(im->s, chosen, all, &first, &second);
-    store_unlearned(im);
     use(im, first);
     for (size_t i = 0; i < all->count; i++) {
         put(im, &all->all[i]);
