@@ -51,11 +51,12 @@ void phrase_set_secret(const uint64_t secret[2]);
 
 /*
  * Learns a dictionary from `n` samples, which are only read. Up to 16 MB of samples are looked at.
- * `max_bytes` is what phrase_bytes() may be; it is exceeded only if it is below what the
- * smallest dictionary takes, about 12 KB. Not all of it is taken where that saves less than it
- * takes, of PHRASE_RECORDS times as many bytes of records. Equal samples give equal dictionaries.
- * `cheapest`: records will be encoded the cheapest way, and may be copies of themselves in part.
- * NULL: out of memory.
+ * `max_bytes` is what phrase_bytes() may be, or a 16th more if that makes a dictionary that fills
+ * what the allocator sets aside for it (mem_class_near); it is exceeded by more only if it is below
+ * what the smallest dictionary takes, about 12 KB. Not all of it is taken where that saves less
+ * than it takes, of PHRASE_RECORDS times as many bytes of records. Equal samples give equal
+ * dictionaries. `cheapest`: records will be encoded the cheapest way, and may be copies of
+ * themselves in part. NULL: out of memory.
  */
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
                           bool cheapest);

@@ -77,6 +77,7 @@ typedef struct limits {
 
 /* What the tables of contexts and groups may take of the whole, found by trying. */
 static limits limits_for(size_t max_bytes, bool cheapest) {
+    max_bytes = mem_class_near(max_bytes);
     if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48, false, cheapest};
     if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80, false, cheapest};
     return (limits){max_bytes, 16, 160, cheapest, cheapest};
