@@ -106,11 +106,15 @@ static size_t take(values *v, uint32_t kind, bool to_test, double most) {
     return n;
 }
 
-/* A dictionary for a kind, with room for its part of the bytes. */
-static phrase_dict *learn(values *v, uint32_t kind) {
-    double share = v->bytes > 0 ? v->bytes_of[kind] / v->bytes : 1;
+/* Room for the dictionary of a kind of values in `all` bytes of values, by how much of them it is.
+ */
+static size_t share(const values *v, uint32_t kind, size_t room, double all) {
+    return (size_t)((double)room * (all > 0 ? v->bytes_of[kind] / all : 1));
+}
+
+static phrase_dict *learn(values *v, uint32_t kind, size_t room) {
     size_t n = take(v, kind, false, INFINITY);
-    return phrase_train(v->mem, v->some, n, (size_t)((double)v->room * share), true);
+    return phrase_train(v->mem, v->some, n, room, true);
 }
 
 /* Bytes that dictionaries make in the cheapest way of a kind's values, to encoded[0, count), as
@@ -237,26 +241,29 @@ static unsigned lead_bits(const values *v, uint32_t kind) {
 
 /* A dictionary for a kind, and what it and the one for all make of its values. False: out of
  * memory. */
-static bool learn_and_compare(values *v, uint32_t kind, phrase_dict *whole, dicts *d) {
+static bool learn_and_compare(values *v, uint32_t kind, size_t room, phrase_dict *whole, dicts *d) {
     double encoded[2];
-    if (!(d->of[kind] = learn(v, kind))) return false;
+    if (!(d->of[kind] = learn(v, kind, room))) return false;
     phrase_set_lead(d->of[kind], 0, lead_bits(v, kind));
     if (!test(v, kind, (phrase_dict *[]){whole, d->of[kind]}, 2, encoded)) return false;
     d->outcome[kind] = (outcome){encoded[0], encoded[1]};
     return true;
 }
 
-/* Joins each kind for which a dictionary of its own does not pay with what it is most alike, or the
- * others of these, so that they share one. Says which kinds are no longer what they were. */
+/* Joins each kind for which a dictionary of its own does not pay with what it is most alike, or
+ * with others of these, so that they share one. Says which kinds are no longer what they were. */
 static void join_others(values *v, kinds_model *model, uint32_t kinds, const dicts *d,
                         bool changed[KINDS_MAX]) {
     uint32_t lane[KINDS_MAX], to[KINDS_MAX], other = KINDS_MAX;
     for (uint32_t kind = 0; kind < kinds; kind++) {
+        bool pays = is_worth_it(d->outcome[kind]);
         lane[kind] = any_lane(model, kind);
-        to[kind] = is_worth_it(d->outcome[kind]) ? lane[kind] : nearest(v, model, kind);
-        if (to[kind] < KINDS_MAX) continue;
-        if (other == KINDS_MAX) other = lane[kind];
-        to[kind] = other;
+        to[kind] = pays ? lane[kind] : nearest(v, model, kind);
+        if (!pays && to[kind] < KINDS_MAX && other == KINDS_MAX) other = lane[kind];
+    }
+    for (uint32_t kind = 0; kind < kinds; kind++) {
+        if (to[kind] == KINDS_MAX && other == KINDS_MAX) other = lane[kind];
+        if (to[kind] == KINDS_MAX) to[kind] = other;
     }
     for (uint32_t kind = 0; kind < kinds; kind++) {
         uint32_t a = model->kind[to[kind]], b = model->kind[lane[kind]];
@@ -267,20 +274,45 @@ static void join_others(values *v, kinds_model *model, uint32_t kinds, const dic
     sort_by_kind(v, model);
 }
 
+static uint32_t kinds_there(const values *v) {
+    uint32_t kinds = 0;
+    for (uint32_t kind = 0; kind < KINDS_MAX; kind++) kinds += v->count_of[kind] > 0;
+    return kinds;
+}
+
 /* What dictionaries of their kinds make of all values, by what the one for all does; INFINITY if
  * there is one kind, or they have no room: the smallest that there is may take more than the part
  * of a small kind. */
 static double apart_by_whole(const values *v, const dicts *d) {
     double whole = 0, apart = 0;
-    size_t bytes = 0, kinds = 0;
+    size_t bytes = 0;
     for (uint32_t kind = 0; kind < KINDS_MAX; kind++) {
         if (v->count_of[kind] == 0) continue;
-        kinds++;
         whole += d->outcome[kind].whole;
         apart += d->outcome[kind].apart;
         bytes += phrase_bytes(d->of[kind]);
     }
-    return kinds > 1 && bytes <= v->room + v->room / 16 && whole > 0 ? apart / whole : INFINITY;
+    bool fit = bytes <= v->room + v->room / 16;
+    return kinds_there(v) > 1 && fit && whole > 0 ? apart / whole : INFINITY;
+}
+
+/* Learns those that have changed, in the room that the others' dictionaries leave. False: out of
+ * memory. */
+static bool learn_changed(values *v, const bool changed[KINDS_MAX], phrase_dict *whole, dicts *d) {
+    size_t room = v->room;
+    double bytes = 0;
+    for (uint32_t kind = 0; kind < KINDS_MAX; kind++) {
+        size_t taken = d->of[kind] && !changed[kind] ? phrase_bytes(d->of[kind]) : 0;
+        room -= taken < room ? taken : room;
+        if (!changed[kind]) continue;
+        bytes += v->bytes_of[kind];
+        d->of[kind] = NULL;
+    }
+    for (uint32_t kind = 0; kind < KINDS_MAX; kind++) {
+        if (!changed[kind] || v->count_of[kind] == 0) continue;
+        if (!learn_and_compare(v, kind, share(v, kind, room, bytes), whole, d)) return false;
+    }
+    return true;
 }
 
 /* Frees the dictionaries of a that are not b's as well, and takes b for it. */
@@ -296,18 +328,15 @@ static void replace(dicts *a, const dicts *b) {
 static double learn_apart(values *v, kinds_model *model, uint32_t kinds, phrase_dict *whole,
                           dicts *d) {
     uint8_t all[KINDS_LANES];
-    bool changed[KINDS_MAX] = {false}, done = true;
+    bool changed[KINDS_MAX] = {false};
     for (uint32_t kind = 0; kind < kinds; kind++)
-        if (!learn_and_compare(v, kind, whole, d)) return 0;
+        if (!learn_and_compare(v, kind, share(v, kind, v->room, v->bytes), whole, d)) return 0;
     double apart = apart_by_whole(v, d), joined = 0;
     dicts shared = *d;
     memcpy(all, model->kind, sizeof all);
     join_others(v, model, kinds, d, changed);
-    for (uint32_t kind = 0; kind < kinds; kind++) {
-        if (!changed[kind]) continue;
-        shared.of[kind] = NULL;
-        done = done && (v->count_of[kind] == 0 || learn_and_compare(v, kind, whole, &shared));
-    }
+    /* One kind is what the one for all was learned from. */
+    bool done = kinds_there(v) == 1 || learn_changed(v, changed, whole, &shared);
     if (done) joined = apart_by_whole(v, &shared);
     if (done && joined < apart) {
         replace(d, &shared);
@@ -351,7 +380,7 @@ static uint32_t learn_all(values *v, kinds_model *model, dicts *d) {
         v->compares = kinds > 1;
     }
     sort_by_kind(v, NULL);
-    if (kinds == 0 || !(d->of[0] = learn(v, 0))) return 0;
+    if (kinds == 0 || !(d->of[0] = learn(v, 0, v->room))) return 0;
     if (kinds == 1) return 1;
     v->room -= sizeof *model;
     return choose(v, model, kinds, d);
