@@ -5,11 +5,12 @@
  *   server.c       what the server tells about itself
  *   sample.c       keys and values, by families (family.c), no faster than may be (rate.c)
  *   neighbours.c   how many keys share a stem
- *   store.c        a server with ckv, imitated: selection.c, entries.c, learn.c, counted.c
- *   estimate.c     from the sample to the whole: tables.c, interval.c, prefixes.c
- *   table.c json.c html.c
+ *   store.c        a server with ckv, imitated: selection.c, entries.c, learn.c (cores.c),
+ * counted.c estimate.c     from the sample to the whole: tables.c, interval.c, prefixes.c table.c
+ * json.c html.c
  */
 #include "common/common.h"
+#include "cores.h"
 #include "neighbours.h"
 #include "progress.h"
 #include "report.h"
@@ -46,6 +47,7 @@ int main(int argc, char **argv) {
     sample_take(&s, c, &from, &o);
     if (!s.whole) neighbours_ask(&s, c, &from, &o);
     connection_close(c);
+    cores_use();
     store_imitate(&figures, &s, &from);
     estimate_make(&e, &s, &from, &figures);
     tell(&(report){&o, &from, &s, &e, now_seconds() - began});

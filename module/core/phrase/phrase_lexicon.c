@@ -14,6 +14,8 @@
 #define CANDIDATES_MIN 4096u
 #define CANDIDATES_MAX (1u << 18)
 #define PAIRS_MAX      (1u << 22)
+/* How often a record counts here at most: its pairs have been seen often enough then. */
+#define GROW_TIMES_MAX 128
 /* What a phrase must save in the sample to be kept, bits; and what one code less is worth in
  * speed and in what codes lose by being whole bits. */
 #define WORTH_KEEPING  20.0f
@@ -158,23 +160,34 @@ static unsigned match(const lexicon *x, const uint8_t *p, size_t left, uint32_t 
     return phrase_match(&x->match, p, left, phrase);
 }
 
+static void grow_by(lexicon *x, pairs *t, const phrase_sample *sample, uint32_t often) {
+    const uint8_t *p = sample->data;
+    uint32_t before = LEXICON_START, phrase;
+    for (size_t left = sample->len; left > 0;) {
+        unsigned len = match(x, p, left, &phrase);
+        if (before != LEXICON_START && x->len[before] + len <= PHRASE_LEN_MAX &&
+            count_pair(t, before, phrase) == often)
+            phrase = join(x, before, phrase);
+        before = phrase;
+        p += len;
+        left -= len;
+    }
+}
+
 bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
     pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
     t.cells = x->mem->alloc(t.n * sizeof *t.cells);
     if (!t.cells) return false;
     memset(t.cells, 0, t.n * sizeof *t.cells);
-    for (uint32_t i = 0; i < set->n; i++) {
-        pace_keep();
-        const uint8_t *p = set->list[i].data;
-        uint32_t before = LEXICON_START, phrase;
-        for (size_t left = set->list[i].len; left > 0;) {
-            unsigned len = match(x, p, left, &phrase);
-            if (before != LEXICON_START && x->len[before] + len <= PHRASE_LEN_MAX &&
-                count_pair(&t, before, phrase) == often)
-                phrase = join(x, before, phrase);
-            before = phrase;
-            p += len;
-            left -= len;
+    /* Records that come again do so when all have come, as it would be in a sample. */
+    bool more = true;
+    for (uint32_t time = 0; more && time < GROW_TIMES_MAX; time++) {
+        more = false;
+        for (uint32_t i = 0; i < set->n; i++) {
+            if (sample_times(set, i) <= time) continue;
+            pace_keep();
+            grow_by(x, &t, &set->list[i], often);
+            more = true;
         }
     }
     x->mem->free(t.cells);
@@ -193,26 +206,33 @@ static inline void put_token(token_writer *w, uint32_t token) {
     if (w->n++ < w->max) w->list[w->n - 1] = token;
 }
 
-static void parse_fast(lexicon *x, const phrase_sample *sample, token_writer *w) {
+/* Puts the tokens from `first` on, those of one record, as often again. */
+static void put_again(token_writer *w, size_t first, uint32_t times) {
+    size_t n = w->n - first;
+    for (; times > 0; times--)
+        for (size_t i = first; i < first + n; i++) put_token(w, i < w->max ? w->list[i] : 0);
+}
+
+static void parse_fast(lexicon *x, const phrase_sample *sample, uint32_t times, token_writer *w) {
     const uint8_t *p = sample->data;
     for (size_t left = sample->len; left > 0;) {
         uint32_t phrase;
         unsigned len = match(x, p, left, &phrase);
-        x->count[phrase]++;
+        x->count[phrase] += times;
         put_token(w, phrase);
         p += len;
         left -= len;
     }
 }
 
-static void note_record(lexicon *x, uint32_t phrase, uint32_t record) {
-    if (x->record[phrase] == 0)
+static void note_record(lexicon *x, uint32_t phrase, uint32_t record, uint32_t times) {
+    if (x->record[phrase] == 0 && times == 1)
         x->record[phrase] = record + 1;
     else if (x->record[phrase] != record + 1)
         x->record[phrase] = LEXICON_SPREAD;
 }
 
-static void parse_cheapest(lexicon *x, const phrase_sample *sample, uint32_t record,
+static void parse_cheapest(lexicon *x, const phrase_sample *sample, uint32_t record, uint32_t times,
                            token_writer *w) {
     size_t at = 0, end;
     parse_begin(x->parser, sample->data, sample->len);
@@ -221,14 +241,28 @@ static void parse_cheapest(lexicon *x, const phrase_sample *sample, uint32_t rec
             const parse_node *token = parse_token(x->parser, i, &end);
             put_token(w, token->payload);
             if (token->payload >= PARSE_COPY) {
-                x->copy_count[token->payload - PARSE_COPY]++;
-                x->copied += end - at;
+                x->copy_count[token->payload - PARSE_COPY] += times;
+                x->copied += (end - at) * times;
             } else {
-                x->count[token->payload]++;
-                note_record(x, token->payload, record);
+                x->count[token->payload] += times;
+                note_record(x, token->payload, record, times);
             }
         }
     }
+}
+
+/* Cuts the record of this number, which counts some times. */
+static void parse(lexicon *x, const sample_set *set, uint32_t record, bool cheapest,
+                  token_writer *w) {
+    const phrase_sample *sample = &set->list[record];
+    uint32_t times = sample_times(set, record);
+    size_t first = w->n;
+    put_token(w, LEXICON_START);
+    if (cheapest)
+        parse_cheapest(x, sample, record, times, w);
+    else
+        parse_fast(x, sample, times, w);
+    put_again(w, first, times - 1);
 }
 
 static uint16_t cost_of(float tokens, uint32_t count) {
@@ -270,7 +304,7 @@ void lexicon_count(lexicon *x, const sample_set *set) {
     forget_counts(x);
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
-        parse_fast(x, &set->list[i], &w);
+        parse(x, set, i, false, &w);
     }
     for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_count[i] = (uint32_t)w.n / COPIES_AT_FIRST;
 }
@@ -281,11 +315,7 @@ size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t
     forget_counts(x);
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
-        put_token(&w, LEXICON_START);
-        if (x->parser)
-            parse_cheapest(x, &set->list[i], i, &w);
-        else
-            parse_fast(x, &set->list[i], &w);
+        parse(x, set, i, x->parser, &w);
     }
     return w.n;
 }
@@ -366,11 +396,12 @@ void lexicon_regret(lexicon *x, const sample_set *set) {
         pace_keep();
         const uint8_t *p = set->list[i].data;
         uint32_t n = set->list[i].len < REGRET_BYTES ? set->list[i].len : REGRET_BYTES;
+        float times = (float)sample_times(set, i) * REGRET_EVERY;
         cost_of_rest(x, p, n, rest);
         for (uint32_t at = 0, phrase; at < n;) {
             uint32_t end = at + match(x, p + at, n - at, &phrase);
             uint32_t lost = x->cost[phrase] + rest[end] - rest[at];
-            x->regret[phrase] += (float)(lost * REGRET_EVERY) / PARSE_BIT;
+            x->regret[phrase] += (float)lost * times / PARSE_BIT;
             at = end;
         }
     }

@@ -36,12 +36,17 @@ typedef struct lexicon {
 
 #define LEXICON_SPREAD UINT32_MAX
 
-/* The records to learn from; `bytes` is the sum of their lengths. */
+/* The records to learn from: each counts so many times, of which `bytes` is the sum. */
 typedef struct sample_set {
     const phrase_sample *list;
+    const uint32_t *times; /* NULL: once */
     uint32_t n;
     size_t bytes;
 } sample_set;
+
+static inline uint32_t sample_times(const sample_set *set, uint32_t i) {
+    return set->times ? set->times[i] : 1;
+}
 
 /* An empty lexicon has the single bytes. Its size follows the sample's. `cheapest`: how the sample,
  * and all that is encoded, is to be parsed. */

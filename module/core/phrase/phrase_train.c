@@ -28,6 +28,7 @@
  *                                can tell: they are taken
  *                                where copies will be.
  */
+#include "base/both.h"
 #include "base/pace.h"
 #include "base/siphash.h"
 #include "phrase/phrase_learn.h"
@@ -117,37 +118,85 @@ static sample_set split(sample_set *set, uint32_t share) {
     return front;
 }
 
-/* Leaves all but `times` of every AGAIN_EVERY times that the same record comes out of a set, whose
- * list is `list`: they stand behind it then. False: out of memory. */
-static bool leave_out_repeated(const mem *m, phrase_sample *list, sample_set *set, uint64_t times) {
-    size_t cells = 2;
-    while (cells < 2 * (size_t)set->n) cells *= 2;
-    uint64_t *seen = m->alloc(cells * sizeof *seen); /* hash * AGAIN_EVERY + times */
-    if (!seen) return false;
-    memset(seen, 0, cells * sizeof *seen);
-    sample_set kept = {.list = list};
+/* A cell of a table of records by their hash. */
+typedef struct seen {
+    uint64_t hash; /* 0: empty */
+    uint32_t at, times;
+} seen;
+
+/* That of a record, or the empty one where it would go. */
+static seen *find_seen(seen *cells, size_t count, phrase_sample sample) {
+    uint64_t hash = siphash13(sample.data, sample.len, phrase_secret) | 1;
+    size_t at = hash >> 1 & (count - 1);
+    while (cells[at].hash != 0 && cells[at].hash != hash) at = (at + 1) & (count - 1);
+    cells[at].hash = hash;
+    return &cells[at];
+}
+
+/* Leaves each record of a set, whose list is `list`, once. Writes how often it counts: the first
+ * time of every AGAIN_EVERY that it comes, or the first two. False: out of memory. */
+static bool count_repeated(const mem *m, phrase_sample *list, sample_set *set, uint32_t *once,
+                           uint32_t *twice) {
+    size_t count = 2;
+    while (count < 2 * (size_t)set->n) count *= 2;
+    seen *cells = m->alloc(count * sizeof *cells);
+    if (!cells) return false;
+    memset(cells, 0, count * sizeof *cells);
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
-        phrase_sample sample = list[i];
-        uint64_t hash = siphash13(sample.data, sample.len, phrase_secret) / AGAIN_EVERY + 1;
-        size_t at = hash & (cells - 1);
-        while (seen[at] != 0 && seen[at] / AGAIN_EVERY != hash) at = (at + 1) & (cells - 1);
-        uint64_t before = seen[at] % AGAIN_EVERY;
-        seen[at] = hash * AGAIN_EVERY + (before + 1) % AGAIN_EVERY;
-        if (before >= times) continue;
-        list[i] = list[kept.n];
-        list[kept.n++] = sample;
-        kept.bytes += sample.len;
+        seen *cell = find_seen(cells, count, list[i]);
+        if (cell->times == 0) {
+            once[kept] = twice[kept] = 0;
+            list[kept] = list[i];
+            cell->at = kept++;
+        }
+        uint32_t before = cell->times++ % AGAIN_EVERY;
+        once[cell->at] += before < 1;
+        twice[cell->at] += before < 2;
     }
-    m->free(seen);
-    *set = kept;
+    m->free(cells);
+    set->n = kept;
+    return true;
+}
+
+/* What there is to learn from, where repeated records count once or twice, and to try it on. */
+typedef struct samples {
+    sample_set once, twice, test;
+    uint32_t *times; /* of both */
+    bool repeated;   /* enough of them come again */
+} samples;
+
+/* A set whose records count so many times. */
+static sample_set counted(sample_set set, const uint32_t *times) {
+    set.times = times;
+    set.bytes = 0;
+    for (uint32_t i = 0; i < set.n; i++) set.bytes += (size_t)times[i] * set.list[i].len;
+    return set;
+}
+
+/* Of a list, which is put in another order. False: out of memory; s->times is to be freed anyhow.
+ */
+static bool take_samples(const mem *m, phrase_sample *list, uint32_t n, samples *s) {
+    shuffle(list, n);
+    sample_set all = cut(list, n);
+    if (all.n >= TEST_SHARE) s->test = split(&all, TEST_SHARE);
+    uint32_t count = all.n;
+    s->times = m->alloc(2 * (size_t)count * sizeof *s->times + 1);
+    if (!s->times) return false;
+    if (!count_repeated(m, list + s->test.n, &all, s->times, s->times + count)) return false;
+    s->once = counted(all, s->times);
+    s->twice = counted(all, s->times + count);
+    s->repeated = count - all.n >= count / REPEATED_SHARE;
+    if (s->test.n == 0) s->test = s->once;
     return true;
 }
 
 /* The front of a set, at least `bytes` long if the set is. */
 static sample_set front(const sample_set *set, size_t bytes) {
-    sample_set some = {.list = set->list};
-    while (some.n < set->n && some.bytes < bytes) some.bytes += set->list[some.n++].len;
+    sample_set some = {.list = set->list, .times = set->times};
+    for (; some.n < set->n && some.bytes < bytes; some.n++)
+        some.bytes += (size_t)sample_times(set, some.n) * set->list[some.n].len;
     return some;
 }
 
@@ -195,7 +244,7 @@ static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uin
         uint32_t len = set->list[i].len;
         size_t got = cheapest ? phrase_encode_cheapest(d, scratch, data, len, out, len)
                               : phrase_encode(d, data, len, out, len);
-        encoded += got == PHRASE_NO_ROOM ? len : got;
+        encoded += (got == PHRASE_NO_ROOM ? len : got) * sample_times(set, i);
     }
     *ratio = set->bytes == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / set->bytes);
     bool done = out && scratch;
@@ -310,22 +359,32 @@ static phrase_dict *learn(const mem *m, const sample_set *set, const sample_set 
     return d;
 }
 
-/* NULL: out of memory. */
-static phrase_dict *learn_and_rate(const mem *m, const sample_set *set, const sample_set *test,
-                                   const limits *limits, uint32_t often) {
-    phrase_dict *d = learn(m, set, test, limits, often);
-    if (!d || rate(d, test, false, &d->ratio)) return d;
-    phrase_free(d);
-    return NULL;
+/* What to learn, and what comes of it. */
+typedef struct lesson {
+    const mem *m;
+    const sample_set *set, *test;
+    const limits *limits;
+    uint32_t often;
+    phrase_dict *dict; /* NULL: out of memory */
+} lesson;
+
+static void learn_lesson(void *to_learn) {
+    lesson *l = to_learn;
+    l->dict = learn(l->m, l->set, l->test, l->limits, l->often);
+    if (!l->dict || rate(l->dict, l->test, false, &l->dict->ratio)) return;
+    phrase_free(l->dict);
+    l->dict = NULL;
 }
 
 /* Asks for more frequent pairs as long as the dictionary is about as good as the best, which may be
  * NULL. NULL: out of memory. */
-static phrase_dict *try_frequent(const mem *m, phrase_dict *best, const sample_set *set,
-                                 const sample_set *test, const limits *limits) {
+static phrase_dict *try_frequent(lesson *l, const sample_set *set) {
     sample_set some = front(set, FREQUENT_BYTES);
-    for (uint32_t often = OFTEN_MORE; best && often <= OFTEN_MOST; often *= OFTEN_STEP) {
-        phrase_dict *d = learn_and_rate(m, &some, test, limits, often);
+    phrase_dict *best = l->dict;
+    l->set = &some;
+    for (l->often = OFTEN_MORE; best && l->often <= OFTEN_MOST; l->often *= OFTEN_STEP) {
+        learn_lesson(l);
+        phrase_dict *d = l->dict;
         bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
         phrase_free(worse ? d : best);
         if (worse) break;
@@ -345,27 +404,20 @@ static phrase_dict *better(phrase_dict *a, phrase_dict *b, const sample_set *tes
     return best;
 }
 
-static phrase_dict *train(const mem *m, phrase_sample *list, uint32_t n, size_t max_bytes,
-                          bool cheapest) {
-    limits limits = limits_for(max_bytes, cheapest);
-    shuffle(list, n);
-    sample_set all = cut(list, n), test = {0};
-    if (all.n >= TEST_SHARE) test = split(&all, TEST_SHARE);
-    sample_set set = all;
-    phrase_sample *first = list + test.n;
-    if (!leave_out_repeated(m, first, &set, 1)) return NULL;
-    if (test.n == 0) test = set;
-    bool roomy = max_bytes >= BY_HEART(set.bytes);
-    uint32_t often = cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
-    often += (uint32_t)(set.bytes / BYTES_FOR_ONCE_MORE);
-    phrase_dict *d = learn_and_rate(m, &set, &test, &limits, often);
-    if (!cheapest) return try_frequent(m, d, &set, &test, &limits);
-    if (!d || !roomy || all.n - set.n < all.n / REPEATED_SHARE) return d;
-    if (!leave_out_repeated(m, first, &all, 2)) {
-        phrase_free(d);
-        return NULL;
+/* NULL: out of memory. */
+static phrase_dict *learn_from(const mem *m, const samples *s, const limits *limits) {
+    bool roomy = limits->max_bytes >= BY_HEART(s->once.bytes);
+    lesson once = {.m = m, .set = &s->once, .test = &s->test, .limits = limits}, twice;
+    once.often = limits->cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
+    once.often += (uint32_t)(s->once.bytes / BYTES_FOR_ONCE_MORE);
+    if (limits->cheapest && roomy && s->repeated) {
+        twice = once;
+        twice.set = &s->twice;
+        run_both(learn_lesson, &once, &twice);
+        return better(once.dict, twice.dict, &s->test);
     }
-    return better(d, learn_and_rate(m, &all, &test, &limits, often), &test);
+    learn_lesson(&once);
+    return limits->cheapest ? once.dict : try_frequent(&once, &s->once);
 }
 
 bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
@@ -374,13 +426,17 @@ bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
     return set.bytes == 0 || rate(d, &set, false, &d->ratio);
 }
 
-phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
+phrase_dict *phrase_train(const mem *m, const phrase_sample *all, size_t n, size_t max_bytes,
                           bool cheapest) {
     if (n > UINT32_MAX) n = UINT32_MAX;
     phrase_sample *list = m->alloc(n * sizeof *list + 1);
     if (!list) return NULL;
-    if (n > 0) memcpy(list, samples, n * sizeof *list);
-    phrase_dict *d = train(m, list, (uint32_t)n, max_bytes, cheapest);
+    if (n > 0) memcpy(list, all, n * sizeof *list);
+    limits limits = limits_for(max_bytes, cheapest);
+    samples s = {0};
+    phrase_dict *d = NULL;
+    if (take_samples(m, list, (uint32_t)n, &s)) d = learn_from(m, &s, &limits);
+    if (s.times) m->free(s.times);
     m->free(list);
     return d;
 }
