@@ -5,9 +5,10 @@
  *   server.c       what the server tells about itself
  *   sample.c       keys and values, by families (family.c), no faster than may be (rate.c)
  *   neighbours.c   how many keys share a stem
- *   store.c        a server with ckv, imitated: selection.c, entries.c, learn.c (cores.c),
- * counted.c estimate.c     from the sample to the whole: tables.c, interval.c, prefixes.c table.c
- * json.c html.c
+ *   store.c        a server with ckv, imitated: selection.c, entries.c, counted.c,
+ *                  learn.c on two cores (cores.c)
+ *   estimate.c     from the sample to the whole: tables.c, interval.c, prefixes.c
+ *   table.c json.c html.c
  */
 #include "common/common.h"
 #include "cores.h"
