@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+from documented import Documented
 from server import Server
 from transparent_compare import AOF, Run, Side, check
 from transparent_programs import FAMILIES, Program, templates
@@ -40,27 +41,40 @@ def world(request, own_server):
     return make
 
 
+def program(run, seed, length, events):
+    """Every other one has commands that the server documents."""
+    documented = None
+    if seed % 2:
+        with run().theirs.server.client() as r:
+            documented = Documented(r)
+    return Program(seed, length, events, documented).steps
+
+
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_three_clients(world, seed):
-    check(world(), Program(seed, STEPS, ALWAYS).steps)
+    run = world()
+    check(run, program(run, seed, STEPS, ALWAYS))
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 @pytest.mark.parametrize("config", [{}, AOF], ids=["rdb", "aof"])
 def test_restarts(world, seed, config):
     events = {**ALWAYS, "restart": 1, "rewrite": 1 if config else 0}
-    check(world(config), Program(100 + seed, STEPS // 2, events).steps)
+    run = world(config)
+    check(run, program(run, 100 + seed, STEPS // 2, events))
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_a_replica(world, seed):
-    check(world(replica=True), Program(200 + seed, STEPS // 2, {**ALWAYS, "replica": 2}).steps + [("replica",)])
+    run = world(replica=True)
+    check(run, program(run, 200 + seed, STEPS // 2, {**ALWAYS, "replica": 2}) + [("replica",)])
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 @pytest.mark.parametrize("end", [("load_aof",), ("rewrite",)], ids=["written", "rewritten"])
 def test_the_aof_loads_without_the_module(world, seed, end):
-    check(world(AOF), Program(300 + seed, STEPS // 2, ALWAYS).steps + [end, ("load_aof",)])
+    run = world(AOF)
+    check(run, program(run, 300 + seed, STEPS // 2, ALWAYS) + [end, ("load_aof",)])
 
 
 # --- the tests themselves ---

@@ -101,10 +101,12 @@ def templates(family):
 
 
 class Program:
-    """A generator of steps. `events` are steps that are no commands, by how often they come in 1000."""
+    """A generator of steps. `events` are steps that are no commands, by how often they come in 1000. Of the commands half are
+    `documented` ones, if there are such."""
 
-    def __init__(self, seed, length, events):
+    def __init__(self, seed, length, events, documented=None):
         self.rng = random.Random(seed)
+        self.documented = documented
         self.events = events
         self.now = int(time.time())
         self.ids = 1
@@ -145,16 +147,24 @@ class Program:
 
     def command(self, broken=False):
         """A random command; a broken one has an argument too many or too few."""
-        family = self.rng.choices([f for f, _ in self.families], [w for _, w in self.families])[0]
-        template = self.rng.choice(self.templates[family])
-        args = [template[0].encode()]
-        for word in template[1:]:
-            made = getattr(self, word)() if word.islower() and hasattr(self, word) else word
-            args.extend(made if isinstance(made, list) else [made])
+        if self.documented and self.rng.random() < 0.5:
+            args = self.documented.command(self)
+        else:
+            args = self.filled(self.rng.choices([f for f, _ in self.families], [w for _, w in self.families])[0])
         args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
         if broken:
-            args = args[:-1] if len(args) > 1 and self.rng.random() < 0.5 else [*args, b"stray"]
+            # Without how many, these two answer what they choose.
+            shorter = len(args) > 1 and args[0] not in (b"SPOP", b"SRANDMEMBER") and self.rng.random() < 0.5
+            args = args[:-1] if shorter else [*args, b"stray"]
         return tuple(args)
+
+    def filled(self, family):
+        """A template of a family."""
+        args = []
+        for word in self.rng.choice(self.templates[family]):
+            made = getattr(self, word)() if word.islower() and hasattr(self, word) else word
+            args.extend(made if isinstance(made, list) else [made])
+        return args
 
     def script(self):
         packed = []

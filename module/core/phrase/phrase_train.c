@@ -378,17 +378,17 @@ static void learn_lesson(void *to_learn) {
 
 /* Asks for more frequent pairs as long as the dictionary is about as good as the best, which may be
  * NULL. NULL: out of memory. */
-static phrase_dict *try_frequent(lesson *l, const sample_set *set) {
-    sample_set some = front(set, FREQUENT_BYTES);
-    phrase_dict *best = l->dict;
-    l->set = &some;
-    for (l->often = OFTEN_MORE; best && l->often <= OFTEN_MOST; l->often *= OFTEN_STEP) {
-        learn_lesson(l);
-        phrase_dict *d = l->dict;
-        bool worse = d && d->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
-        phrase_free(worse ? d : best);
+static phrase_dict *try_frequent(const lesson *first) {
+    sample_set some = front(first->set, FREQUENT_BYTES);
+    phrase_dict *best = first->dict;
+    lesson l = *first;
+    l.set = &some;
+    for (l.often = OFTEN_MORE; best && l.often <= OFTEN_MOST; l.often *= OFTEN_STEP) {
+        learn_lesson(&l);
+        bool worse = l.dict && l.dict->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
+        phrase_free(worse ? l.dict : best);
         if (worse) break;
-        best = d; /* NULL: out of memory */
+        best = l.dict; /* NULL: out of memory */
     }
     return best;
 }
@@ -417,7 +417,7 @@ static phrase_dict *learn_from(const mem *m, const samples *s, const limits *lim
         return better(once.dict, twice.dict, &s->test);
     }
     learn_lesson(&once);
-    return limits->cheapest ? once.dict : try_frequent(&once, &s->once);
+    return limits->cheapest ? once.dict : try_frequent(&once);
 }
 
 bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
