@@ -210,7 +210,7 @@ static void count_maps(imitation *im, const selection *chosen) {
 
 static void measure(imitation *im, const selection *chosen) {
     double maps = 0, page_byte;
-    map_shared_trim(&im->shared);
+    workspace_rest(&im->shared.work);
     for (uint32_t i = 0; i < im->count; i++)
         if (im->maps[i]) maps += (double)map_bytes(im->maps[i]);
     page_byte = cost_of_page_byte(im);

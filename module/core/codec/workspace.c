@@ -37,9 +37,20 @@ void workspace_trim(codec_workspace *w) {
     free_buffers(w, BUFFER_KEEP);
     if (w->parser.bytes) w->mem->free(w->parser.bytes);
     w->parser = (codec_buffer){NULL, 0};
+    if (w->idle > WORKSPACE_IDLE) return;
+    if (w->idle++ == WORKSPACE_IDLE) workspace_rest(w);
 }
 
-uint8_t *workspace_reserve(const codec_workspace *w, codec_buffer *b, size_t n) {
+void workspace_rest(codec_workspace *w) {
+    codec_workspace fresh;
+    if (!workspace_init(&fresh, w->mem)) return;
+    fresh.idle = w->idle;
+    workspace_free(w);
+    *w = fresh;
+}
+
+uint8_t *workspace_reserve(codec_workspace *w, codec_buffer *b, size_t n) {
+    w->idle = 0;
     if (n <= b->cap) return b->bytes;
     size_t cap = BUFFER_MIN;
     while (cap < n) cap *= 2;

@@ -23,16 +23,22 @@ typedef struct codec_workspace {
     struct ZSTD_CCtx_s *zstd_write;
     struct ZSTD_DCtx_s *zstd_read;
     codec_buffer written, moved, decoded, frame, parser;
+    unsigned idle; /* calls of workspace_trim() since it was used */
 } codec_workspace;
 
 /* False: out of memory. */
 bool workspace_init(codec_workspace *w, const mem *m);
 void workspace_free(codec_workspace *w);
 
-/* Gives back the room that giants took, and what is needed in the background only. */
+/* Gives back the room that giants took, and what is needed in the background only; all room, if
+ * nothing was encoded or decoded for WORKSPACE_IDLE calls. */
+#define WORKSPACE_IDLE 100
 void workspace_trim(codec_workspace *w);
 
+/* Gives back all room. */
+void workspace_rest(codec_workspace *w);
+
 /* Room for n bytes in a buffer; what it held is lost. NULL: out of memory. */
-uint8_t *workspace_reserve(const codec_workspace *w, codec_buffer *b, size_t n);
+uint8_t *workspace_reserve(codec_workspace *w, codec_buffer *b, size_t n);
 
 #endif

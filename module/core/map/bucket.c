@@ -28,6 +28,14 @@ bool bucket_add(const mem *m, bucket *b, page *p) {
     return true;
 }
 
+/* Gives back half of an array that is too large by that, as after records have been encoded; if the
+ * allocator lets it. */
+static page **shrunk(const mem *m, page **array, uint32_t count) {
+    size_t wanted = count * sizeof *array;
+    page **smaller = m->usable(array) < 2 * wanted ? NULL : m->realloc(array, wanted);
+    return smaller ? smaller : array;
+}
+
 void bucket_remove(const mem *m, bucket *b, uint32_t index) {
     uint32_t n;
     page **pages = bucket_pages(b, &n), **array = array_of(b);
@@ -35,7 +43,7 @@ void bucket_remove(const mem *m, bucket *b, uint32_t index) {
     pages[n - 1] = NULL;
     if (!array) return;
     if (n - 1 > BUCKET_INLINE) {
-        set_array(b, array, n - 1);
+        set_array(b, shrunk(m, array, n - 1), n - 1);
         return;
     }
     *b = (bucket){{NULL}};

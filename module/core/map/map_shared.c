@@ -26,10 +26,7 @@ void map_shared_trim(map_shared *s) {
 }
 
 void map_shared_clear(map_shared *s) {
-    codec_workspace fresh;
-    if (!workspace_init(&fresh, s->mem)) return;
-    workspace_free(&s->work);
-    s->work = fresh;
+    workspace_rest(&s->work);
     hot_clear(&s->hot);
     codecs_clear(&s->codecs);
     key_shapes_clear(&s->shapes);

@@ -32,7 +32,7 @@ bool map_shared_init(map_shared *s, const mem *m, int zstd_level);
 /* When there are no maps any more. */
 void map_shared_free(map_shared *s);
 
-/* Gives back the room that giant values took. */
+/* Gives back the room that giant values took; to be called now and then (workspace_trim). */
 void map_shared_trim(map_shared *s);
 /* Of an empty store: frees everything that has been learned and kept for work to come. */
 void map_shared_clear(map_shared *s);
