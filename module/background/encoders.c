@@ -81,7 +81,7 @@ static void encode(job *j, codec_workspace *work, bool ready) {
         young_batch_encode(&j->batch, i, work);
         count_all();
     }
-    workspace_trim(work);
+    if (ready) workspace_trim(work);
     encoders_done(j);
 }
 

@@ -30,6 +30,8 @@ static void free_buffers(codec_workspace *w, size_t keep) {
 void workspace_free(codec_workspace *w) {
     ZSTD_freeCCtx(w->zstd_write);
     ZSTD_freeDCtx(w->zstd_read);
+    w->zstd_write = NULL;
+    w->zstd_read = NULL;
     free_buffers(w, 0);
 }
 

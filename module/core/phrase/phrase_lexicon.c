@@ -16,12 +16,13 @@
 #define PAIRS_MAX      (1u << 22)
 /* How often a record counts here at most: its pairs have been seen often enough then. */
 #define GROW_TIMES_MAX 128
+#define PACE_EVERY     1024 /* records that are passed over */
 /* What a phrase must save in the sample to be kept, bits; and what one code less is worth in
  * speed and in what codes lose by being whole bits. */
 #define WORTH_KEEPING  20.0f
 #define WORTH_OF_TOKEN 1.0f
-/* The fast parse is tried on one record in so many, and so many bytes of it; what it loses by a
- * phrase counts by this part. */
+/* The fast parse is tried on one record in so many, all that count as often, and so many bytes of
+ * each; what it loses by a phrase counts by this part. */
 #define REGRET_EVERY  8
 #define REGRET_BYTES  4096
 #define REGRET_WEIGHT 0.5f
@@ -184,8 +185,8 @@ bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
     for (uint32_t time = 0; more && time < GROW_TIMES_MAX; time++) {
         more = false;
         for (uint32_t i = 0; i < set->n; i++) {
+            if (i % PACE_EVERY == 0 || sample_times(set, i) > time) pace_keep();
             if (sample_times(set, i) <= time) continue;
-            pace_keep();
             grow_by(x, &t, &set->list[i], often);
             more = true;
         }
@@ -309,6 +310,12 @@ void lexicon_count(lexicon *x, const sample_set *set) {
     for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_count[i] = (uint32_t)w.n / COPIES_AT_FIRST;
 }
 
+size_t lexicon_tokens_max(const sample_set *set) {
+    size_t max = set->bytes + 1;
+    for (uint32_t i = 0; i < set->n; i++) max += sample_times(set, i);
+    return max;
+}
+
 size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max) {
     token_writer w = {tokens, 0, max};
     if (x->parser) open_parser(x);
@@ -392,16 +399,19 @@ void lexicon_regret(lexicon *x, const sample_set *set) {
     if (!x->parser) return;
     price(x);
     memset(x->regret, 0, x->n * sizeof *x->regret);
-    for (uint32_t i = 0; i < set->n; i += REGRET_EVERY) {
+    for (uint32_t i = 0; i < set->n; i++) {
+        uint32_t times = sample_times(set, i);
+        bool stands_for_others = times < REGRET_EVERY;
+        if (stands_for_others && i % REGRET_EVERY > 0) continue;
+        float weight = (float)times * (stands_for_others ? REGRET_EVERY : 1);
         pace_keep();
         const uint8_t *p = set->list[i].data;
         uint32_t n = set->list[i].len < REGRET_BYTES ? set->list[i].len : REGRET_BYTES;
-        float times = (float)sample_times(set, i) * REGRET_EVERY;
         cost_of_rest(x, p, n, rest);
         for (uint32_t at = 0, phrase; at < n;) {
             uint32_t end = at + match(x, p + at, n - at, &phrase);
             uint32_t lost = x->cost[phrase] + rest[end] - rest[at];
-            x->regret[phrase] += (float)lost * times / PARSE_BIT;
+            x->regret[phrase] += (float)lost * weight / PARSE_BIT;
             at = end;
         }
     }
@@ -499,7 +509,7 @@ bool lexicon_keep(lexicon *x, uint32_t most) {
 }
 
 bool lexicon_renew(lexicon *x, const sample_set *set, uint32_t most) {
-    size_t max = set->bytes + set->n + 1;
+    size_t max = lexicon_tokens_max(set);
     if (max > JOIN_TOKENS) max = JOIN_TOKENS;
     uint32_t *tokens = x->mem->alloc(max * sizeof *tokens), known = x->n;
     if (!tokens) return false;

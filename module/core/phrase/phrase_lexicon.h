@@ -59,6 +59,9 @@ bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often);
 /* Counts the phrases of a fast parse: what the first cheapest one has to start from. */
 void lexicon_count(lexicon *x, const sample_set *set);
 
+/* How many tokens lexicon_parse() makes of a sample at most. */
+size_t lexicon_tokens_max(const sample_set *set);
+
 /* Cuts the sample into phrases and counts them. Writes the first `max` of them to `tokens`, each
  * record's after a LEXICON_START. Returns how many there are in all, starts included. */
 size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t max);

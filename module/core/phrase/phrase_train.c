@@ -292,7 +292,7 @@ static phrase_dict *more_classes(lexicon *x, token_list tokens, phrase_dict *d,
  * they are not tried. */
 static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *limits,
                               const sample_set *test) {
-    size_t n = set->bytes + set->n + 1;
+    size_t n = lexicon_tokens_max(set);
     if (n > TOKENS_MAX) n = TOKENS_MAX;
     uint32_t *list = x->mem->alloc(n * sizeof *list);
     if (!list) return NULL;

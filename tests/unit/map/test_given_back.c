@@ -9,8 +9,10 @@
 
 static size_t live; /* bytes */
 static bool refuses;
+static int left = -1; /* allocations before one fails; -1: none fails */
 
 static void *test_alloc(size_t n) {
+    if (left >= 0 && left-- == 0) return NULL;
     void *block = malloc(n);
     live += malloc_usable_size(block);
     return block;
@@ -104,9 +106,22 @@ static void test_workspace(void) {
     CHECK(live == 0);
 }
 
+/* A workspace that could not be made is empty, whatever is done with it. */
+static void test_no_workspace(void) {
+    codec_workspace w;
+    for (int n = 0; n < 2; n++) {
+        left = n;
+        CHECK(!workspace_init(&w, &counting));
+        for (int i = 0; i < 2 * WORKSPACE_IDLE; i++) workspace_trim(&w);
+        workspace_free(&w);
+        CHECK(live == 0);
+    }
+}
+
 int main(void) {
     test_bucket();
     test_allocator_refuses();
     test_workspace();
+    test_no_workspace();
     return test_report("given back");
 }
