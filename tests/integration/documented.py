@@ -4,16 +4,15 @@ transparent_programs has, and those of servers that are newer than it."""
 # Groups and commands whose replies are the server's own choice, or another at another time, or that block or end connections.
 LEFT_OUT = {"cluster", "connection", "module", "pubsub", "scripting", "sentinel", "server", "stream", "transactions"}
 LEFT_OUT |= set(
-    "blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin dump hexpiretime hpexpiretime hpttl hrandfield hscan httl keys"
+    # Redis 8.6 ends when a field comes twice in HSETEX.
+    "hsetex blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin dump hexpiretime hpexpiretime hpttl hrandfield hscan httl keys"
     " migrate object pfdebug pfselftest randomkey restore scan sort sort_ro spop srandmember sscan wait waitaof zrandmember"
     " zscan".split()
 )
 # What of a program's keys a group's commands are about, mostly.
 KINDS = {"bitmap": "bits", "geo": "zset", "hyperloglog": "hll", "sorted-set": "zset", "string": "str"}
-# Redis 8.6 ends when a field comes twice in it.
-LEFT_OUT |= {"hsetex"}
-# It answers twice where IFDNE or IFDEQ have no digest, and GET is there.
-ALONE = {"IFDNE", "IFDEQ"}
+# Redis 8.6 answers twice where these options have no digest, and GET is there.
+LEFT_OUT_OPTIONS = {"IFDNE", "IFDEQ"}
 
 
 def fields(flat):
@@ -40,7 +39,7 @@ class Documented:
             "type": about["type"].decode(),
             "token": about["token"].decode() if "token" in about else None,
             "flags": {flag.decode() for flag in about.get("flags", [])},
-            "arguments": [a for a in parts if a["token"] not in ALONE],
+            "arguments": [a for a in parts if a["token"] not in LEFT_OUT_OPTIONS],
         }
 
     def command(self, program):

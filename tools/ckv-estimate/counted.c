@@ -19,8 +19,7 @@ static size_t allocated;
 
 size_t counted_class(size_t bytes) {
     if (bytes <= 8) return 8;
-    size_t step = SMALL_STEP;
-    if (bytes > SMALL_CLASS) step = (size_t)1 << (63 - __builtin_clzll(bytes - 1) - 2);
+    size_t step = bytes > SMALL_CLASS ? mem_class_step(bytes - 1) : SMALL_STEP;
     return (bytes + step - 1) & ~(step - 1);
 }
 

@@ -22,13 +22,17 @@ typedef struct mem {
     size_t (*usable)(void *block);
 } mem;
 
-/* The size class of jemalloc, the allocator of most servers, that is next to so many bytes, at most
- * a 16th above: there are four to a doubling. A block that does not fill its class wastes up to a
+/* How far apart the size classes of jemalloc, the allocator of most servers, are at so many bytes,
+ * at least 64: there are four to a doubling. A block that does not fill its class wastes up to a
  * fifth of it. */
+static inline size_t mem_class_step(size_t bytes) {
+    return (size_t)1 << (63 - __builtin_clzll(bytes) - 2);
+}
+
+/* The class that is next to so many bytes, at most a 16th above. */
 static inline size_t mem_class_near(size_t bytes) {
-    if (bytes < 64) return bytes;
-    size_t most = bytes + bytes / 16, step = (size_t)1 << (63 - __builtin_clzll(most) - 2);
-    return most & ~(step - 1);
+    size_t most = bytes + bytes / 16;
+    return bytes < 64 ? bytes : most & ~(mem_class_step(most) - 1);
 }
 
 /*

@@ -262,8 +262,9 @@ static void join_others(values *v, kinds_model *model, uint32_t kinds, const dic
         if (!pays && to[kind] < KINDS_MAX && other == KINDS_MAX) other = lane[kind];
     }
     for (uint32_t kind = 0; kind < kinds; kind++) {
-        if (to[kind] == KINDS_MAX && other == KINDS_MAX) other = lane[kind];
-        if (to[kind] == KINDS_MAX) to[kind] = other;
+        if (to[kind] < KINDS_MAX) continue;
+        if (other == KINDS_MAX) other = lane[kind];
+        to[kind] = other;
     }
     for (uint32_t kind = 0; kind < kinds; kind++) {
         uint32_t a = model->kind[to[kind]], b = model->kind[lane[kind]];

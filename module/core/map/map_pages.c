@@ -106,7 +106,7 @@ void map_drop_bucket(map *m) {
 
 uint32_t map_page_cap(uint32_t bytes) {
     if (bytes <= PAGE_CAP_MIN) return PAGE_CAP_MIN;
-    uint32_t step = 1u << (31 - __builtin_clz(bytes - 1) - 2);
+    uint32_t step = (uint32_t)mem_class_step(bytes - 1);
     uint32_t cap = (bytes + step - 1) & ~(step - 1);
     return cap > PAGE_CAP_LAST && cap < PAGE_BYTES ? PAGE_BYTES : cap;
 }

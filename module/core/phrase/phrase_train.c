@@ -161,11 +161,11 @@ static bool count_repeated(const mem *m, phrase_sample *list, sample_set *set, u
 }
 
 /* What there is to learn from, where repeated records count once or twice, and to try it on. */
-typedef struct samples {
+typedef struct sample_sets {
     sample_set once, twice, test;
     uint32_t *times; /* of both */
     bool repeated;   /* enough of them come again */
-} samples;
+} sample_sets;
 
 /* A set whose records count so many times. */
 static sample_set counted(sample_set set, const uint32_t *times) {
@@ -177,7 +177,7 @@ static sample_set counted(sample_set set, const uint32_t *times) {
 
 /* Of a list, which is put in another order. False: out of memory; s->times is to be freed anyhow.
  */
-static bool take_samples(const mem *m, phrase_sample *list, uint32_t n, samples *s) {
+static bool take_samples(const mem *m, phrase_sample *list, uint32_t n, sample_sets *s) {
     shuffle(list, n);
     sample_set all = cut(list, n);
     if (all.n >= TEST_SHARE) s->test = split(&all, TEST_SHARE);
@@ -405,13 +405,13 @@ static phrase_dict *better(phrase_dict *a, phrase_dict *b, const sample_set *tes
 }
 
 /* NULL: out of memory. */
-static phrase_dict *learn_from(const mem *m, const samples *s, const limits *limits) {
+static phrase_dict *learn_from(const mem *m, const sample_sets *s, const limits *limits) {
     bool roomy = limits->max_bytes >= BY_HEART(s->once.bytes);
-    lesson once = {.m = m, .set = &s->once, .test = &s->test, .limits = limits}, twice;
+    lesson once = {.m = m, .set = &s->once, .test = &s->test, .limits = limits};
     once.often = limits->cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
     once.often += (uint32_t)(s->once.bytes / BYTES_FOR_ONCE_MORE);
     if (limits->cheapest && roomy && s->repeated) {
-        twice = once;
+        lesson twice = once;
         twice.set = &s->twice;
         run_both(learn_lesson, &once, &twice);
         return better(once.dict, twice.dict, &s->test);
@@ -426,14 +426,14 @@ bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
     return set.bytes == 0 || rate(d, &set, false, &d->ratio);
 }
 
-phrase_dict *phrase_train(const mem *m, const phrase_sample *all, size_t n, size_t max_bytes,
+phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
                           bool cheapest) {
     if (n > UINT32_MAX) n = UINT32_MAX;
     phrase_sample *list = m->alloc(n * sizeof *list + 1);
     if (!list) return NULL;
-    if (n > 0) memcpy(list, all, n * sizeof *list);
+    if (n > 0) memcpy(list, samples, n * sizeof *list);
     limits limits = limits_for(max_bytes, cheapest);
-    samples s = {0};
+    sample_sets s = {0};
     phrase_dict *d = NULL;
     if (take_samples(m, list, (uint32_t)n, &s)) d = learn_from(m, &s, &limits);
     if (s.times) m->free(s.times);

@@ -67,10 +67,7 @@ static void test_allocator_refuses(void) {
     static page p[8];
     for (int i = 0; i < 8; i++) CHECK(bucket_add(&counting, &b, &p[i]));
     refuses = true;
-    bucket_remove(&counting, &b, 2);
-    bucket_remove(&counting, &b, 2);
-    bucket_remove(&counting, &b, 2);
-    bucket_remove(&counting, &b, 2);
+    for (int i = 0; i < 4; i++) bucket_remove(&counting, &b, 2);
     refuses = false;
     uint32_t n;
     bucket_pages(&b, &n);
