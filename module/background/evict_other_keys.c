@@ -1,7 +1,7 @@
 /* evict_other_keys.c: evicting keys that are not ckv's. See evict_other_keys.h. */
 #include "background/evict_other_keys.h"
 
-#include "keyspace/maps.h"
+#include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/removals.h"
 #include "server/settings.h"
@@ -15,8 +15,7 @@ static double average; /* bytes of a key, of those drawn lately */
 
 static uint64_t count_in(RedisModuleCtx *ctx, int db) {
     RedisModule_SelectDb(ctx, db);
-    uint64_t keys = RedisModule_DbSize(ctx), maps = maps_in_db(db);
-    return keys > maps ? keys - maps : 0;
+    return native_count(ctx);
 }
 
 static int count_dbs(RedisModuleCtx *ctx) {

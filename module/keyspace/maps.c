@@ -43,7 +43,8 @@ typedef struct db_maps {
     keyed_map **at;     /* NULL: none yet */
     keyed_map **ranked; /* the same ones and those that they cover, in no order */
     uint32_t ranks, ranks_max;
-    size_t count; /* of those that are inert, too */
+    size_t count;        /* of those that are inert, too */
+    size_t hidden_count; /* of those that stand in the table */
     map_group *served;
 } db_maps;
 
@@ -91,14 +92,11 @@ void maps_hide(uint32_t place, bool hide) {
     hidden[place] = hide;
     for (int db = 0; db < table.dbs; db++) {
         keyed_map *s = maps_at(db, place);
+        for (keyed_map *c = s; c; c = c->covered) table.db[db].hidden_count += hide ? 1 : -1;
         if (!s) continue;
         join_group(s);
         arrivals += !hide && s->m->totals.records > 0;
     }
-}
-
-void maps_hide_none(void) {
-    for (uint32_t place = 0; hidden && place < ckv.places; place++) maps_hide(place, false);
 }
 
 bool maps_hidden(uint32_t place) {
@@ -164,6 +162,7 @@ static void enter_table(keyed_map *s) {
     db_maps *d = make_table(s->db);
     d->count++;
     if (s->place == PLACES_NONE) return;
+    d->hidden_count += maps_hidden(s->place);
     s->covered = d->at[s->place];
     d->at[s->place] = s;
     if (d->ranks == d->ranks_max) {
@@ -180,6 +179,7 @@ static void leave_table(keyed_map *s) {
     db_maps *d = &table.db[s->db];
     d->count--;
     if (s->place == PLACES_NONE) return;
+    d->hidden_count -= maps_hidden(s->place);
     keyed_map *moved = d->ranked[--d->ranks];
     d->ranked[s->rank] = moved;
     moved->rank = s->rank;
@@ -313,6 +313,10 @@ int maps_dbs(void) {
 
 size_t maps_in_db(int db) {
     return db < table.dbs ? table.db[db].count : 0;
+}
+
+size_t maps_shown_in_db(int db) {
+    return maps_in_db(db) - (db < table.dbs ? table.db[db].hidden_count : 0);
 }
 
 /* ---- ways over all of them ------------------------------------------------------------------- */

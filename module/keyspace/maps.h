@@ -47,8 +47,9 @@ keyed_map *maps_at(int db, uint32_t place);
 keyed_map *maps_any_at(int db, uint64_t random);
 /* Databases that have, or had, a map: all below this number. */
 int maps_dbs(void);
-/* How many maps of a database are listed. */
+/* How many maps of a database are listed; how many of them, but for those of hidden places. */
 size_t maps_in_db(int db);
+size_t maps_shown_in_db(int db);
 void maps_unlist(keyed_map *s);
 
 /* The server takes a map from its key, to free it or to put it under another one: until it is
@@ -67,7 +68,6 @@ map *maps_of_owner(uint64_t owner);
 /* While a place is hidden, its maps are another node's, which has not handed them over yet or has
  * taken them over. */
 void maps_hide(uint32_t place, bool hidden);
-void maps_hide_none(void);
 bool maps_hidden(uint32_t place);
 /* Whether the records of a listed map are served here: it is neither inert nor hidden. What has not
  * been asked for by key (lists, counts, expiry) leaves out the others. */

@@ -104,9 +104,35 @@ static void show_empty(const redis_ranges *slots) {
             if (!has_map(slot)) hide(slot, slot, false);
 }
 
+/* Redis: by slot, those of the import that was announced last, while it goes on. A replica that
+ * syncs in full meanwhile is not told of it once more. */
+static bool arriving[HASH_SLOTS];
+
+static void note_arriving(const redis_ranges *slots, bool arrives) {
+    for (int32_t i = 0; i < slots->count; i++)
+        for (int slot = slots->ranges[i].first; slot <= slots->ranges[i].last; slot++)
+            arriving[slot] = arrives;
+}
+
+/* Of an import before, whose end a replica has not heard of. */
+static void forget_arriving(void) {
+    for (int slot = 0; slot < HASH_SLOTS; slot++) {
+        if (arriving[slot]) hide(slot, slot, false);
+        arriving[slot] = false;
+    }
+}
+
+void migration_flushed(int db) {
+    if (db >= 0 && migration_option()) return; /* Valkey aborts its imports, and tells */
+    for (int slot = 0; slot < HASH_SLOTS; slot++)
+        if (maps_hidden((uint32_t)slot) && !arriving[slot]) hide(slot, slot, false);
+}
+
 static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const redis_migration *info = data;
+    if (sub == REDIS_IMPORT_STARTED) forget_arriving();
+    if (sub <= REDIS_IMPORT_COMPLETED) note_arriving(info->slots, sub == REDIS_IMPORT_STARTED);
     if (sub == REDIS_IMPORT_STARTED || sub == REDIS_MIGRATE_COMPLETED) hide_all(info->slots, true);
     if (sub == REDIS_IMPORT_COMPLETED) hide_all(info->slots, false);
     if (sub == REDIS_IMPORT_FAILED || sub == REDIS_MIGRATE_COMPLETED) show_empty(info->slots);

@@ -16,7 +16,8 @@
  *               shows
  *
  * Replicas hear of imports and of trimming as well. Of an import that a file tells of, a replica's
- * after its full sync, Valkey says nothing, and is asked.
+ * after its full sync, Valkey says nothing, and is asked; Redis says nothing if it has told of it
+ * before.
  */
 #ifndef CKV_MIGRATION_H
 #define CKV_MIGRATION_H
@@ -32,6 +33,10 @@ int migration_option(void);
 
 /* Listens to the server, if it can migrate slots so. */
 int migration_start(RedisModuleCtx *ctx);
+
+/* All keys of a database are about to go, or of all (-1), and with them those that were to be
+ * trimmed, of which nothing more is said: only what is on its way here stays hidden. */
+void migration_flushed(int db);
 
 /* A file has been loaded. */
 void migration_loaded(RedisModuleCtx *ctx);

@@ -32,7 +32,8 @@ bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
 }
 
 uint64_t native_count(RedisModuleCtx *ctx) {
-    uint64_t keys = RedisModule_DbSize(ctx), maps = maps_in_db(RedisModule_GetSelectedDb(ctx));
+    uint64_t keys = RedisModule_DbSize(ctx);
+    uint64_t maps = maps_shown_in_db(RedisModule_GetSelectedDb(ctx));
     return keys > maps ? keys - maps : 0;
 }
 

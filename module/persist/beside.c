@@ -2,6 +2,7 @@
 #include "persist/beside.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/migration.h"
 #include "keyspace/places.h"
 #include "keyspace/relocate.h"
 #include "keyspace/watched.h"
@@ -56,9 +57,12 @@ static void list_map(int db, const noted *map) {
 static void take_over(void) {
     watched_db(-1);
     maps_unlist_db(-1);
-    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
-        for (size_t i = 0; i < list.count && RedisModule_DbSize(ckv.ctx) > 0; i++)
-            list_map(db, &list.maps[i]);
+    /* The size of a database leaves out slots on their way here, and takes long to ask then. */
+    bool slots = places_layout() == PLACES_SLOTS;
+    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++) {
+        bool any = slots || RedisModule_DbSize(ckv.ctx) > 0;
+        for (size_t i = 0; any && i < list.count; i++) list_map(db, &list.maps[i]);
+    }
     watched_db(-1);
     if (!relocate_all())
         ckv_log("warning", "records of the primary are missing here: it has another ckv.maps");
@@ -66,7 +70,7 @@ static void take_over(void) {
 
 static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED) maps_hide_none();
+    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED) migration_flushed(-1);
     loading = sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED;
     if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED) take_over();
     forget_all();

@@ -103,7 +103,7 @@ static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void
     ckv.disturbed++;
     watched_db(info->dbnum);
     maps_unlist_db(info->dbnum);
-    if (info->dbnum < 0) maps_hide_none();
+    migration_flushed(info->dbnum);
 }
 
 static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

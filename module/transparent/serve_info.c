@@ -6,6 +6,7 @@
 #include "keyspace/native_calls.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
+#include "server/version.h"
 #include "transparent/catalogue.h"
 #include "transparent/string_sizes.h"
 
@@ -113,7 +114,9 @@ static bool put_database(rewriting *r, span line) {
     if (!begins(line, "db") || !memmem(line.at, line.len, ":keys=", 6)) return false;
     number_behind(line, "db", &db);
     map_totals records = maps_totals_of((int)db).totals;
-    span rest = put_changed(r, line, "keys=", records.records, maps_in_db((int)db));
+    /* Redis counts what is on its way here. */
+    size_t maps = version_is_redis(0) ? maps_in_db((int)db) : maps_shown_in_db((int)db);
+    span rest = put_changed(r, line, "keys=", records.records, maps);
     put(r, put_changed(r, rest, "expires=", records.expiring, 0));
     return true;
 }

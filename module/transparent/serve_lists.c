@@ -118,7 +118,8 @@ int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* ---- RANDOMKEY ------------------------------------------------------------------------------- */
 
 static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
-    for (int i = 0; i < TRIES && native_count(ctx) > 0; i++) {
+    bool any = native_count(ctx) > 0;
+    for (int i = 0; i < TRIES && any; i++) {
         RedisModuleString *key = RedisModule_RandomKey(ctx);
         if (!key || scanning_is_users(ctx, key)) return key;
         RedisModule_FreeString(ctx, key);
