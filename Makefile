@@ -54,7 +54,7 @@ CODEC_C   = $(wildcard bench/codec/*.c)
 BENCH_C   = $(wildcard bench/ckv-bench/*.c)
 COMMON_C  = $(wildcard bench/common/*.c)
 ESTIMATE_C = $(wildcard tools/ckv-estimate/*.c)
-ESTIMATE_ALONE = $(patsubst %,tools/ckv-estimate/%.c,counted family interval uri) bench/common/fail.c
+ESTIMATE_ALONE = $(patsubst %,tools/ckv-estimate/%.c,counted family interval printable uri) bench/common/fail.c
 LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/unit/*.h tests/unit/*/*.[ch] tests/fuzz/*.[ch] \
             bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 

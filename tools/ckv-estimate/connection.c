@@ -2,6 +2,7 @@
 #include "connection.h"
 
 #include "common/common.h"
+#include "reply.h"
 #include "tls.h"
 
 #include <errno.h>
@@ -178,18 +179,9 @@ redisReply *connection_reply(connection *c) {
     }
 }
 
-void connection_refused(const char *command, const redisReply *error) {
-    if (strncmp(error->str, "NOAUTH", 6) == 0)
-        fail(1, "the server wants a password (-a, or REDISCLI_AUTH): %s", error->str);
-    if (strncmp(error->str, "NOPERM", 6) == 0)
-        fail(1, "the user may not run %s (--help names the rights it needs): %s", command,
-             error->str);
-    fail(1, "%s: the server answered: %s", command, error->str);
-}
-
 redisReply *connection_answer(connection *c, const char *command) {
     redisReply *reply = connection_reply(c);
-    if (reply->type == REDIS_REPLY_ERROR) connection_refused(command, reply);
+    if (reply->type == REDIS_REPLY_ERROR) reply_refused(reply, command);
     return reply;
 }
 

@@ -32,7 +32,4 @@ redisReply *connection_answer(connection *c, const char *command);
 /* The commands from here on are about this database. */
 void connection_select(connection *c, long database);
 
-/* Ends the program, as a server's error has been the reply to a command. */
-void connection_refused(const char *command, const redisReply *error) __attribute__((noreturn));
-
 #endif

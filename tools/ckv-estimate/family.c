@@ -2,8 +2,8 @@
 #include "family.h"
 
 #include "common/common.h"
+#include "printable.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,49 +89,6 @@ size_t family_of_key(const family_rule *rule, const char *key, size_t len, size_
     }
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
-/* Bytes of the UTF-8 character that a text begins with; 0: it begins with none. */
-static size_t utf8_len(const unsigned char *text, size_t len) {
-    size_t n = text[0] < 0x80   ? 1
-               : text[0] < 0xc2 ? 0
-               : text[0] < 0xe0 ? 2
-               : text[0] < 0xf0 ? 3
-                                : 4;
-    if (n == 0 || n > len || text[0] > 0xf4) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool beyond = text[0] == 0xf4 && text[1] >= 0x90;
-    return surrogate || overlong || beyond ? 0 : n;
-}
-
-/* What a terminal or a page would obey and not show: also controls of C1 (U+0080 to U+009F), ends
- * of lines and directions of writing (U+2028 to U+202E, U+2066 to U+2069). */
-static bool is_control(const unsigned char *c, size_t len) {
-    if (len == 2) return c[0] == 0xc2 && c[1] < 0xa0;
-    if (len == 3)
-        return c[0] == 0xe2 && ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
-                                (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
-    return len == 1 && (*c < ' ' || *c == 0x7f || *c == '\\');
-}
-
-/* A copy of text that can be printed. */
-static char *printable(const char *text, size_t len) {
-    char *copy = allocate(4 * len + 1), *to = copy;
-    for (size_t i = 0; i < len;) {
-        const unsigned char *at = (const unsigned char *)text + i;
-        size_t n = utf8_len(at, len - i);
-        bool shown = n > 0 && !is_control(at, n);
-        if (n == 0) n = 1;
-        i += n;
-        if (shown) to = mempcpy(to, at, n);
-        for (; !shown && n > 0; n--) to += sprintf(to, "\\x%02x", *at++);
-    }
-    return copy;
-}
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static uint64_t hash_text(uint64_t hash, const char *text, size_t len) {
@@ -158,31 +115,39 @@ static void grow(families *f) {
     for (size_t i = 0; i < f->count; i++) enter(f, i);
 }
 
+static void forget(family *f) {
+    free(f->name);
+    free(f->prefix);
+    free(f->type);
+}
+
+static bool is_same(const family *a, const family *b) {
+    return a->hash == b->hash && !strcmp(a->name, b->name) && !strcmp(a->type, b->type);
+}
+
 size_t families_find(families *f, const family_rule *rule, const char *key, size_t len,
                      const char *type) {
     size_t prefix, n = family_of_key(rule, key, len, &prefix);
     uint64_t hash = hash_text(hash_text(14695981039346656037u, key, n), type, strlen(type));
-    char *name = printable(key, n), *shown = printable(key, prefix);
+    family new = {.name = printable(key, n),
+                  .prefix = printable(key, prefix),
+                  .type = printable(type, strlen(type)),
+                  .hash = hash};
     if (f->count == f->table_size) grow(f);
     for (size_t at = f->table[slot_of(f, hash)]; at; at = f->all[at - 1].next) {
         family *known = &f->all[at - 1];
-        if (known->hash != hash || strcmp(known->name, name) || strcmp(known->type, type)) continue;
-        if (strcmp(known->prefix, shown)) strcpy(known->prefix, name); /* it is not longer */
-        free(name);
-        free(shown);
+        if (!is_same(known, &new)) continue;
+        if (strcmp(known->prefix, new.prefix)) strcpy(known->prefix, new.name); /* not longer */
+        forget(&new);
         return at - 1;
     }
-    f->all[f->count] = (family){.name = name, .prefix = shown, .type = strdup(type), .hash = hash};
+    f->all[f->count] = new;
     enter(f, f->count);
     return f->count++;
 }
 
 void families_free(families *f) {
-    for (size_t i = 0; i < f->count; i++) {
-        free(f->all[i].name);
-        free(f->all[i].prefix);
-        free(f->all[i].type);
-    }
+    for (size_t i = 0; i < f->count; i++) forget(&f->all[i]);
     free(f->all);
     free(f->table);
 }

@@ -5,8 +5,8 @@
  *      session_9f3a     family "session"   prefix "session_"
  *      4711             family ""          no prefix
  *
- * A family is a part of the key and the type of the value. Names are kept as they can be printed:
- * as redis-cli does it, with \xNN for what is no text.
+ * A family is a part of the key and the type of the value. Both are kept as they can be printed
+ * (printable.h).
  */
 #ifndef ESTIMATE_FAMILY_H
 #define ESTIMATE_FAMILY_H
@@ -30,8 +30,7 @@ bool family_rule_read(const char *text, family_rule *rule);
 size_t family_of_key(const family_rule *rule, const char *key, size_t len, size_t *prefix);
 
 typedef struct family {
-    char *name, *prefix; /* as they are printed; of all its keys */
-    char *type;
+    char *name, *prefix, *type; /* as they are printed; of all its keys */
     uint64_t hash;
     size_t next; /* in the table */
 } family;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Names hold no control characters (family.h). */
+/* Texts hold no control characters (printable.h). */
 static void text(const char *name, const char *value) {
     printf("\"%s\": \"", name);
     for (; *value; value++) {

@@ -1,9 +1,10 @@
 /* ckv-estimate: what the strings of a server would take with ckv. In the order in which it goes:
  *
  *   options.c      the command line; uri.c
- *   connection.c   pipelines over TCP, TLS (tls.c) or a Unix socket
+ *   connection.c   pipelines over TCP, TLS (tls.c) or a Unix socket; reply.c
  *   server.c       what the server tells about itself
- *   sample.c       keys and values, by families (family.c), no faster than may be (rate.c)
+ *   sample.c       keys and values, by families (family.c), no faster than may be (rate.c);
+ *                  what others call themselves is shown by printable.c
  *   neighbours.c   how many keys share a stem
  *   store.c        a server with ckv, imitated: selection.c, entries.c, counted.c,
  *                  learn.c on two cores (cores.c)

@@ -7,6 +7,7 @@
 #include "map/map.h"
 #include "rate.h"
 #include "progress.h"
+#include "reply.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,9 @@ static double send_for_group(connection *c, const sampled *k, bool cluster) {
 static void read_group(connection *c, sampled *k) {
     redisReply *reply = connection_reply(c);
     bool moved = reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM", 6) != 0;
-    if (reply->type == REDIS_REPLY_ERROR && !moved) connection_refused("EXISTS", reply);
-    if (!moved && reply->integer > 0) k->group = (uint8_t)reply->integer;
+    if (reply->type == REDIS_REPLY_ERROR && !moved) reply_refused(reply, "EXISTS");
+    long long there = moved ? 0 : reply_number(reply, "EXISTS", GROUP_MAX);
+    if (there > 0) k->group = (uint8_t)there;
     freeReplyObject(reply);
 }
 

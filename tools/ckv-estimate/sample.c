@@ -4,6 +4,7 @@
 #include "common/common.h"
 #include "rate.h"
 #include "progress.h"
+#include "reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,14 @@
 #define PIPELINE_BYTES (4u << 20) /* of values that are asked for at a time */
 /* Draws for each key that is wanted, before it is given up: where most keys have just expired. */
 #define DRAWS_MAX 20
+/* Answers of SCAN in a row without a new key, before it is given up: a table that is next to empty
+ * gives thousands of them. */
+#define EMPTY_MAX 20000
+/* What a server can have at most of anything: beyond it sums would not be right. */
+#define TYPE_MAX  100
+#define BYTES_MAX (1LL << 48)
+#define TTL_MAX   (INT64_MAX / 2)
+#define CURSOR    24 /* room for one of SCAN */
 
 typedef struct drawing {
     sample *s;
@@ -81,13 +90,13 @@ static bool answered(const char *command, const redisReply *reply) {
     if (reply->type != REDIS_REPLY_ERROR) return reply->type != REDIS_REPLY_NIL;
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
         if (strncmp(reply->str, gone[i], strlen(gone[i])) == 0) return false;
-    connection_refused(command, reply);
+    reply_refused(reply, command);
 }
 
 /* A reply that is a number; -2, as of PTTL: the key is gone. */
-static long long read_number(drawing *d, const char *command) {
+static long long read_number(drawing *d, const char *command, long long most) {
     redisReply *reply = connection_reply(d->c);
-    long long number = answered(command, reply) ? reply->integer : -2;
+    long long number = answered(command, reply) ? reply_number(reply, command, most) : -2;
     freeReplyObject(reply);
     return number;
 }
@@ -99,17 +108,18 @@ static void forget(sampled *k) {
 }
 
 static void read_about(drawing *d, sampled *k) {
-    redisReply *type = connection_reply(d->c);
-    bool there = answered("TYPE", type) && strcmp(type->str, "none") != 0;
-    k->ttl_ms = read_number(d, "PTTL");
-    long long memory = read_number(d, "MEMORY USAGE");
-    if (there && k->ttl_ms >= -1 && memory >= 0) {
+    redisReply *reply = connection_reply(d->c);
+    const char *type = answered("TYPE", reply) ? reply_text(reply, "TYPE", TYPE_MAX) : "none";
+    long long ttl_ms = read_number(d, "PTTL", INT64_MAX);
+    long long memory = read_number(d, "MEMORY USAGE", BYTES_MAX);
+    if (strcmp(type, "none") != 0 && ttl_ms >= -1 && memory >= 0) {
+        k->ttl_ms = ttl_ms < TTL_MAX ? ttl_ms : TTL_MAX;
         k->memory = (uint64_t)memory;
-        k->family = families_find(&d->s->families, &d->o->by, k->key, k->key_len, type->str);
+        k->family = families_find(&d->s->families, &d->o->by, k->key, k->key_len, type);
     } else {
         forget(k);
     }
-    freeReplyObject(type);
+    freeReplyObject(reply);
 }
 
 static bool is_string(const drawing *d, const sampled *k) {
@@ -131,20 +141,21 @@ static void send_for_value(drawing *d, const sampled *k) {
 }
 
 static void read_value(drawing *d, sampled *k) {
-    redisReply *value = connection_reply(d->c);
-    bool there = answered("GETRANGE", value);
-    long long len = is_long(k) ? read_number(d, "STRLEN") : 0;
-    bool changed = value->len < FETCH_MAX && len > (long long)value->len;
-    if (there && len >= 0 && !changed) {
-        k->fetched = (uint32_t)value->len;
-        k->value_len = (uint64_t)len > value->len ? (uint64_t)len : value->len;
-        k->value = allocate(value->len + 1);
-        memcpy(k->value, value->str, value->len);
-        d->fetched += value->len;
+    redisReply *reply = connection_reply(d->c);
+    const char *value =
+        answered("GETRANGE", reply) ? reply_text(reply, "GETRANGE", FETCH_MAX) : NULL;
+    long long len = is_long(k) ? read_number(d, "STRLEN", BYTES_MAX) : 0;
+    bool changed = reply->len < FETCH_MAX && len > (long long)reply->len;
+    if (value && len >= 0 && !changed) {
+        k->fetched = (uint32_t)reply->len;
+        k->value_len = (uint64_t)len > reply->len ? (uint64_t)len : reply->len;
+        k->value = allocate(reply->len + 1);
+        memcpy(k->value, value, reply->len);
+        d->fetched += reply->len;
     } else {
         forget(k);
     }
-    freeReplyObject(value);
+    freeReplyObject(reply);
 }
 
 /* Fetches the values of the batch, so many at a time that their replies stay small. */
@@ -187,12 +198,13 @@ static void ask_batch(drawing *d) {
     rate_keep(&d->rate, (double)(d->s->count - before));
 }
 
-static void add_to_batch(drawing *d, const redisReply *key) {
-    if (!is_new(d, key->str, key->len)) return;
-    char *copy = allocate(key->len + 1);
-    memcpy(copy, key->str, key->len);
+static void add_to_batch(drawing *d, const redisReply *reply, const char *command) {
+    const char *key = reply_text(reply, command, UINT32_MAX);
+    if (!is_new(d, key, reply->len)) return;
+    char *copy = allocate(reply->len + 1);
+    memcpy(copy, key, reply->len);
     d->batch[d->in_batch++] =
-        (sampled){.key = copy, .key_len = (uint32_t)key->len, .database = d->database};
+        (sampled){.key = copy, .key_len = (uint32_t)reply->len, .database = d->database};
     if (d->in_batch == BATCH) ask_batch(d);
 }
 
@@ -212,27 +224,33 @@ static bool complete(const drawing *d) {
            (double)d->fetched >= share * SAMPLE_BYTES;
 }
 
-/* False: it has come to the end. */
-static bool scan_some(drawing *d, char cursor[24]) {
+/* Returns how many keys there were that are new; there is room for so many. */
+static size_t scan_some(drawing *d, char cursor[CURSOR]) {
+    size_t before = d->s->count;
     connection_send_text(d->c, "SCAN %s COUNT %d", cursor, BATCH);
     redisReply *reply = connection_answer(d->c, "SCAN");
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+    if (reply_list(reply, "SCAN", 2) != 2)
         fail(1, "SCAN: the server did not answer with a cursor and keys");
-    snprintf(cursor, 24, "%s", reply->element[0]->str);
+    snprintf(cursor, CURSOR, "%s", reply_text(reply->element[0], "SCAN", CURSOR - 1));
     const redisReply *keys = reply->element[1];
-    for (size_t i = 0; i < keys->elements; i++) add_to_batch(d, keys->element[i]);
+    size_t count = reply_list(keys, "SCAN", d->seen_size / 2);
+    for (size_t i = 0; i < count; i++) add_to_batch(d, keys->element[i], "SCAN");
     ask_batch(d);
     freeReplyObject(reply);
-    return strcmp(cursor, "0") != 0;
+    return d->s->count - before;
 }
 
 /* Of each database a batch is read at least: those before it may have taken its part, and of a
  * small one with large values something has to be known. True: all of its keys are in the sample.
  */
 static bool scan(drawing *d) {
-    char cursor[24] = "0";
+    char cursor[CURSOR] = "0";
+    int empty = 0;
     do {
-        if (!scan_some(d, cursor)) return true;
+        empty = scan_some(d, cursor) > 0 ? 0 : empty + 1;
+        if (strcmp(cursor, "0") == 0) return true;
+        if (empty == EMPTY_MAX)
+            fail(1, "SCAN: %d answers in a row had no new key, and there is no end of them", empty);
     } while (!complete(d));
     return false;
 }
@@ -244,8 +262,8 @@ static bool draw_some(drawing *d) {
     redisReply *drawn[BATCH];
     for (int i = 0; i < BATCH; i++) drawn[i] = connection_answer(d->c, "RANDOMKEY");
     for (int i = 0; i < BATCH; i++) {
-        any |= drawn[i]->type == REDIS_REPLY_STRING;
-        if (drawn[i]->type == REDIS_REPLY_STRING) add_to_batch(d, drawn[i]);
+        any |= drawn[i]->type != REDIS_REPLY_NIL;
+        if (drawn[i]->type != REDIS_REPLY_NIL) add_to_batch(d, drawn[i], "RANDOMKEY");
         freeReplyObject(drawn[i]);
     }
     ask_batch(d);

@@ -3,11 +3,17 @@
 
 #include "common/common.h"
 #include "options.h"
+#include "printable.h"
+#include "reply.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define VERSION_MAX 32 /* bytes of it that are shown */
+/* In one database; beyond that it is no number of keys, and sums of them would not be right. */
+#define KEYS_MAX (1ULL << 48)
 
 /* ---- INFO ------------------------------------------------------------------------------------ */
 
@@ -31,11 +37,13 @@ static void read_version(server *s, const char *info) {
     const char *version = valkey ? valkey : field(info, "redis_version");
     if (!version) fail(1, "the server does not tell its version: is it Redis?");
     long major = 0, minor = 0;
-    sscanf(version, "%ld.%ld", &major, &minor);
+    sscanf(version, "%4ld.%4ld", &major, &minor);
     s->valkey = valkey != NULL;
     s->version = 100 * major + minor;
-    snprintf(s->name, sizeof s->name, "%s %.*s", valkey ? "Valkey" : "Redis",
-             (int)strcspn(version, "\r\n"), version);
+    size_t len = strcspn(version, "\r\n");
+    char *shown = printable(version, len < VERSION_MAX ? len : VERSION_MAX);
+    snprintf(s->name, sizeof s->name, "%s %s", valkey ? "Valkey" : "Redis", shown);
+    free(shown);
 }
 
 /* "db0:keys=12,expires=3,avg_ttl=0"; true if other databases than `only` have keys. */
@@ -45,8 +53,10 @@ static bool read_databases(server *s, const char *info, long only) {
         database d;
         line += *line == '\n';
         if (sscanf(line, "db%ld:keys=%" SCNu64 ",expires=%" SCNu64, &d.number, &d.keys,
-                   &d.expiring) != 3)
+                   &d.expiring) != 3 ||
+            d.keys == 0)
             continue;
+        if (d.keys > KEYS_MAX) fail(1, "INFO: the server tells of %" PRIu64 " keys", d.keys);
         if (only != ALL_DATABASES && d.number != only) {
             others = true;
             continue;
@@ -104,10 +114,10 @@ static void look_for_ckv(server *s, connection *c, const char *info) {
     if (!strstr(info, "module:name=ckv,")) return;
     connection_send_text(c, "INFO ckv");
     redisReply *reply = connection_answer(c, "INFO");
-    const char *records = field(reply->str, "ckv_records");
+    const char *ckv = reply_text(reply, "INFO", SIZE_MAX);
+    const char *records = field(ckv, "ckv_records");
     s->records = records ? strtoull(records, NULL, 10) : 0;
-    bool served =
-        !is(reply->str, "ckv_prefixes", "\r") || !is(reply->str, "ckv_prefixes_leaving", "\r");
+    bool served = !is(ckv, "ckv_prefixes", "\r") || !is(ckv, "ckv_prefixes_leaving", "\r");
     if (s->records > 0 && served)
         fail(1,
              "ckv is at work in this server: what its %" PRIu64
@@ -132,20 +142,20 @@ static void try(connection *c, const char *command) {
 void server_look(server *s, connection *c, long only) {
     *s = (server){0};
     connection_send_text(c, "INFO");
-    redisReply *info = connection_answer(c, "INFO");
-    if (info->type != REDIS_REPLY_STRING) fail(1, "INFO: the server did not answer with a text");
-    if (is(info->str, "loading", "1")) fail(1, "the server is loading its data: try again later");
-    read_version(s, info->str);
-    bool others = read_databases(s, info->str, only);
-    look_at_replica(s, info->str, others);
-    look_for_ckv(s, c, info->str);
-    s->cluster = is(info->str, "cluster_enabled", "1");
+    redisReply *reply = connection_answer(c, "INFO");
+    const char *info = reply_text(reply, "INFO", SIZE_MAX);
+    if (is(info, "loading", "1")) fail(1, "the server is loading its data: try again later");
+    read_version(s, info);
+    bool others = read_databases(s, info, only);
+    look_at_replica(s, info, others);
+    look_for_ckv(s, c, info);
+    s->cluster = is(info, "cluster_enabled", "1");
     if (s->cluster) s->primaries = primaries(c);
-    if (s->cluster && is(info->str, "role", "slave")) try(c, "READONLY");
+    if (s->cluster && is(info, "role", "slave")) try(c, "READONLY");
     if (!others) s->keyspace_bytes = keyspace_bytes(c);
     /* From Redis 7.2 on: what is read here is not taken for used. */
     try(c, "CLIENT NO-TOUCH on");
-    freeReplyObject(info);
+    freeReplyObject(reply);
 }
 
 void server_free(server *s) {

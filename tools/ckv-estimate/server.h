@@ -11,8 +11,10 @@ typedef struct database {
     uint64_t keys, expiring;
 } database;
 
+#define SERVER_NAME 160
+
 typedef struct server {
-    char name[64]; /* "Redis 7.0.15" */
+    char name[SERVER_NAME]; /* "Redis 7.0.15" */
     bool valkey;
     long version; /* 700 */
     bool cluster;

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NAME_MAX_LEN 28 /* characters of a family's name */
+#define NAME_MAX_LEN 28 /* characters of a family's name, or of a type's */
 
 static const char *name_of(const row *r) {
     return *r->name ? r->name : "(no name)";
 }
 
-/* Names are UTF-8 (family.h). Whether a byte is a character's first. */
+/* Texts are UTF-8 (printable.h). Whether a byte is a character's first. */
 static bool begins_character(char c) {
     return (c & 0xc0) != 0x80;
 }
@@ -47,7 +47,8 @@ static void bytes(double value, bool there) {
 static void print_row(const row *r, int names, int types) {
     bool gains = r->strings && r->stored > 0;
     name(names, name_of(r));
-    printf("  %-*s", types, r->type);
+    fputs("  ", stdout);
+    name(types, r->type);
     number(11, "%.0f", r->keys, true);
     number(6, "%.1f", row_mean(r->key_bytes, r->keys), true);
     number(8, "%.1f", row_mean(r->value_bytes, r->keys), r->strings);
