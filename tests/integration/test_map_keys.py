@@ -1,5 +1,7 @@
 """Commands on the Redis keys that hold maps: copied, renamed, dumped, restored, moved, deleted."""
 
+import os
+
 import pytest
 
 from helpers import assert_stored, info, is_error, load, map_keys, reply, texts, wait_for, wait_for_replica
@@ -173,6 +175,20 @@ def test_migrate_of_a_stand_alone_server(r, own_server):
         for first in range(0, len(names), 50):
             r.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 20_000, "KEYS", *names[first:first + 50])
         assert r.execute_command("CDBSIZE") == 0 and map_keys(r) == []
+        assert_stored(other, stored)
+
+
+@pytest.mark.parametrize("limit", ["proto-max-bulk-len", "client-query-buffer-limit"])
+def test_migrate_of_more_than_the_target_takes(own_server, limit):
+    """It ends with an error, nothing is lost, and goes on when the limit is raised."""
+    source, target = own_server({"ckv.maps": 1}), own_server({"ckv.maps": 1, limit: "1mb"})
+    with source.client() as r, target.client() as other:
+        stored = load(r, [os.urandom(1000) for _ in range(3000)])
+        migrate = ("MIGRATE", "127.0.0.1", target.port, "ckv:0", 0, 20_000)
+        assert is_error(reply(r, *migrate))
+        assert r.execute_command("CDBSIZE") == 3000 and other.execute_command("CDBSIZE") == 0
+        other.config_set(limit, "1gb")
+        assert reply(r, *migrate) == b"OK" and r.execute_command("CDBSIZE") == 0
         assert_stored(other, stored)
 
 
