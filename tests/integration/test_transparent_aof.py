@@ -312,6 +312,37 @@ def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends):
         assert r.mget(names) == before
 
 
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_commands_on_maps_with_a_rewrite(own_server, when):
+    """As the manual has it: before them one with a preamble, so that the AOF has maps, or any behind them."""
+    server = own_server({"ckv.prefixes": "p:", "ckv.maps": 8, "aof-use-rdb-preamble": "no", **ALWAYS})
+    names = [f"p:{i}00" for i in range(200)]
+    with server.client() as r, server.client(db=1) as other:
+        for name in names:
+            r.set(name, name)
+        if when == "before":
+            r.config_set("aof-use-rdb-preamble", "yes")
+            rewrite(r)
+        for name in names[::3]:
+            r.append(name, " and more")
+        stored = r.mget(names)
+        r.execute_command("DEL", "ckv:0"), r.execute_command("RENAME", "ckv:1", "aside"), r.execute_command("MOVE", "ckv:2", 1)
+        r.execute_command("COPY", "ckv:3", "ckv:3", "DB", 1), r.execute_command("PEXPIRE", "ckv:4", 1)
+        wait_for(lambda: not r.exists("ckv:4"))
+        if when == "behind":
+            rewrite(r)
+        r.set("p:new", 1)
+        before = r.mget(names), other.mget(names)
+        assert 0 < other.execute_command("CDBSIZE") < r.execute_command("CDBSIZE") < 140
+    server.kill()
+    server.start()
+    with server.client() as r, server.client(db=1) as other:
+        assert before == (r.mget(names), other.mget(names)) and r.get("p:new") == b"1"
+        r.rename("aside", "ckv:1")
+        back = r.mget(names)
+        assert back.count(None) < before[0].count(None) and all(now in (None, then) for now, then in zip(back, stored))
+
+
 def test_a_rewrite_that_was_killed_has_changed_nothing(own_server):
     """What its status says is that of the one before."""
     server = own_server({"ckv.prefixes": "*", "auto-aof-rewrite-percentage": 0, "enable-protected-configs": "yes", **ALWAYS})
