@@ -29,15 +29,9 @@ static struct {
     bool disabled;
 } pass;
 
-/* The look-up deletes what has expired. */
 static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
                        removals *gone) {
-    record r;
-    if (pass.disabled || !role_may_expire(ctx)) return;
-    record_gather_expired(gone);
-    lookup_answer answer = lookup_quietly(ctx, name, now_ms, &r);
-    (void)answer;
-    record_gather_expired(NULL);
+    if (!pass.disabled) lookup_expire(ctx, name, now_ms, gone);
 }
 
 /* What a replica's own clients have written is its own to delete. */

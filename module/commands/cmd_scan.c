@@ -91,19 +91,13 @@ static void note_if_expired(const filter *f, const uint8_t *key, size_t len, con
         removals_note(f->expired, key, len);
 }
 
-/* The look-up deletes it. */
 static void expire_met(RedisModuleCtx *ctx, const filter *f) {
     static removals gone;
     if (!f->expired || f->expired->count == 0) return;
-    gone.db = f->db;
-    record_gather_expired(&gone);
     for (size_t i = 0; i < f->expired->count; i++) {
-        record r;
-        lookup_answer answer = lookup_quietly(ctx, f->expired->keys[i], f->now_ms, &r);
-        (void)answer;
+        lookup_expire(ctx, f->expired->keys[i], f->now_ms, &gone);
         RedisModule_FreeString(NULL, f->expired->keys[i]);
     }
-    record_gather_expired(NULL);
     f->expired->count = 0;
     ckv.stats.expired_lazily += gone.count;
     removals_announce(ctx, &gone, REMOVALS_EXPIRED);

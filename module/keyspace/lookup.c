@@ -17,12 +17,14 @@
 #include "server/role.h"
 
 /* Expired records are deleted when somebody meets them, if this server may: not of a slot that is
- * on its way here, whose keys expire where they come from. */
-static void expire_if_due(record *r) {
+ * on its way here, whose keys expire where they come from. NULL: they are told of at once. */
+static void expire_if_due(record *r, removals *gone) {
     int64_t at_ms = map_expiry_ms(&r->pos);
     r->found = at_ms > r->now_ms || role_repeats(r->ctx) || maps_hidden(r->place);
     if (r->found)
         due_note(r->db, r->name, at_ms, r->now_ms);
+    else if (role_may_expire(r->ctx) && gone)
+        record_gather_expired(r, gone);
     else if (role_may_expire(r->ctx))
         record_expired(r);
 }
@@ -138,7 +140,7 @@ lookup_answer lookup_begun(record *r) {
     /* Another key of the command may have deleted the map and made another, at the same address. */
     if (!begun || r->secret != r->in->m->secret[0]) record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
-    if (r->there) expire_if_due(r);
+    if (r->there) expire_if_due(r, NULL);
     /* To ask for a key of the server's is to be told that it has expired. */
     bool native, disturbed;
     do {
@@ -162,6 +164,13 @@ lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64
                              record *r) {
     lookup_begin(ctx, name, now_ms, r);
     return lookup_begun(r);
+}
+
+void lookup_expire(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, removals *gone) {
+    record r;
+    lookup_begin(ctx, name, now_ms, &r);
+    r.there = r.in && map_find(r.in->m, &r.key, &r.pos);
+    if (r.there) expire_if_due(&r, gone);
 }
 
 bool lookup_key(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int64_t now_ms,

@@ -27,6 +27,10 @@ lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_
 void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, record *r);
 lookup_answer lookup_begun(record *r) LOOKUP_MUST_USE;
 
+/* Deletes the record of a key if it has expired, and notes that. Nobody is told of anything yet, so
+ * no other module calls a command within. */
+void lookup_expire(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, removals *gone);
+
 /* For each key of a command with many: those that match no prefix are the server's own if the
  * command was sent as one of its own, as when it was queued they still matched one. */
 bool lookup_is_servers_own(const RedisModuleString *key, bool sent_native);

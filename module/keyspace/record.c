@@ -221,10 +221,15 @@ bool record_persist(record *r) {
     return true;
 }
 
-static void delete_for(RedisModuleCtx *by, record *r) {
+/* Out of its map, which goes when it is empty. */
+static void take_out(record *r) {
     map_delete(r->in->m, &r->key, &r->pos, expiry_ticks(r->now_ms));
     r->there = r->found = false;
     map_home_drop_if_empty(r->ctx, r->in);
+}
+
+static void delete_for(RedisModuleCtx *by, record *r) {
+    take_out(r);
     quiet_signal_modified(by, r->name);
     r->in = maps_at(r->db, r->place);
 }
@@ -239,25 +244,22 @@ void record_delete_by_command(record *r) {
     record_notify(r, REDISMODULE_NOTIFY_GENERIC, "del");
 }
 
-static removals *gathered;
-
-void record_gather_expired(removals *into) {
-    gathered = into;
-}
-
 void record_expired(record *r) {
     /* No client's doing: one that tracks all but its own changes is told as well. */
     RedisModule_SelectDb(ckv.ctx, r->db);
     delete_for(ckv.ctx, r);
     ckv.stats.expired++;
-    ckv.stats.expired_lazily += !gathered;
-    if (gathered) {
-        gathered->db = r->db;
-        removals_note(gathered, r->key.key, r->key.len);
-        return;
-    }
+    ckv.stats.expired_lazily++;
     replicate_removal(r->ctx, &r->name, 1, settings_lazy_expire());
     record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
+}
+
+void record_gather_expired(record *r, removals *gone) {
+    take_out(r);
+    r->in = maps_at(r->db, r->place);
+    ckv.stats.expired++;
+    gone->db = r->db;
+    removals_note(gone, r->key.key, r->key.len);
 }
 
 static const RedisModuleString *announced; /* the new key that is being told of */

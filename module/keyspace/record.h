@@ -77,9 +77,8 @@ void record_delete(record *r);
 void record_delete_by_command(record *r);
 /* Deletes one that has expired; announced, replicated and counted. */
 void record_expired(record *r);
-/* From now on what has expired is noted here, and neither replicated nor announced; NULL: no more.
- */
-void record_gather_expired(removals *into);
+/* The same, but it is only noted here, for removals_announce() to tell of. */
+void record_gather_expired(record *r, removals *gone);
 
 /* Notifies of an event on the record's key. `type` is one of REDISMODULE_NOTIFY_*. */
 void record_notify(const record *r, int type, const char *event);

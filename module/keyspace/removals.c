@@ -58,8 +58,10 @@ static void hold(const removed *r) {
     held.list[held.count++] = *r;
 }
 
+/* No client's doing: one that tracks all but its own changes is told as well. */
 static void tell(RedisModuleCtx *ctx, const removed *r) {
-    quiet_signal_modified(ctx, r->key);
+    RedisModule_SelectDb(ckv.ctx, r->db);
+    quiet_signal_modified(ckv.ctx, r->key);
     RedisModule_NotifyKeyspaceEvent(ctx, r->type, r->event, r->key);
 }
 

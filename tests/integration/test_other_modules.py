@@ -7,6 +7,7 @@ import time
 import pytest
 
 from helpers import info, is_error, load, noise, reply, texts, wait_for
+from mover_data import wait_moved
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
 MODIFIERS = ("!", "!E", "!ES", "!EC")
@@ -324,3 +325,23 @@ def test_who_is_told_of_what_a_scan_expires_may_scan(own_server, caller, faults,
         while r.execute_command("CSCAN", 0, "COUNT", 1000)[0] != b"0":
             pass
         assert r.execute_command("CDBSIZE") == (called[:4] == "CSET")
+
+
+@pytest.mark.parametrize("scan", ("CSCAN 0 COUNT 1000", "CRANDOMKEY"))
+def test_who_is_told_of_a_string_beside_an_expired_record_may_scan(own_server, caller, faults, scan):
+    """Two values of one name, both expired: to look for the record was to have the server find the string, and who was told of
+    that went over the same records."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "other:", "ckv.maps": 4}, env=faults.env)
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        for i in range(50):
+            r.execute_command("CSET", f"k{i}", "record", "EX", 600)
+            r.execute_command("SET", f"k{i}", "string", "EX", 600)
+        r.config_set("ckv.prefixes", "*")
+        wait_moved(r, b"in")
+        faults.set(seconds=3600)
+        r.execute_command("CALLER.ON", "expired", *scan.split())
+        while r.execute_command("CDBSIZE") > 0:
+            r.execute_command(*scan.split())
+        assert r.execute_command("CALLER.ON") > 0
+        assert info(r)["expired_records"] == 50
