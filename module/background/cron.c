@@ -12,6 +12,7 @@
 #include "keyspace/due.h"
 #include "keyspace/held.h"
 #include "keyspace/renamed_maps.h"
+#include "keyspace/spent.h"
 #include "server/clock.h"
 #include "server/feed.h"
 #include "server/loop.h"
@@ -103,8 +104,8 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     due_rest();
     loop_rest();
     active_expiry_own_step(ctx);
-    bool busy =
-        reencode_running() || train_running() || evict_near() || settle_running() || held_any();
+    bool busy = spent_step() || reencode_running() || train_running() || evict_near() ||
+                settle_running() || held_any();
     bool hurried = reencode_awaited() || full || settle_much();
     int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
     timer_set(ctx, &slices, hurried ? HURRIED_MS : wait_ms);

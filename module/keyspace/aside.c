@@ -1,18 +1,15 @@
 /* aside.c: strings that are left to the server for a while. See aside.h. */
 #include "keyspace/aside.h"
 
+#include "keyspace/spent.h"
 #include "server/clock.h"
 
 #define GENERATION_US 60000000
 #define NAMES_MAX     50000     /* in a generation */
 #define BYTES_MAX     (8 << 20) /* of these names */
-/* Names of a generation that was given up which are freed at a time: all of them would take tens of
- * milliseconds. They are gone before the next one is given up, but where names are very long. */
-#define FREED_AT_ONCE 16
 
 static struct {
     RedisModuleDict *newer, *older; /* without names of the newer one; NULL: none */
-    RedisModuleDict *dropped;       /* on its way to be freed */
     size_t bytes;                   /* of the names of the newer one */
     uint64_t since_us;              /* when it began */
     bool lost;
@@ -41,15 +38,9 @@ static RedisModuleString *take_first(RedisModuleDict **d) {
     return name;
 }
 
-static void free_some(void) {
-    for (int i = 0; i < FREED_AT_ONCE && names.dropped; i++)
-        RedisModule_FreeString(NULL, take_first(&names.dropped));
-}
-
 static void age(void) {
     names.lost |= names.older != NULL;
-    if (names.dropped) RedisModule_FreeDict(NULL, names.dropped);
-    names.dropped = names.older;
+    spent_take(&names.older, NULL, NULL);
     names.older = names.newer;
     names.newer = NULL;
     names.bytes = 0;
@@ -58,7 +49,7 @@ static void age(void) {
 
 void aside_note(const char *key, size_t len) {
     if (holds(names.newer, key, len)) return;
-    free_some();
+    spent_free_some();
     if (names.newer && (RedisModule_DictSize(names.newer) >= NAMES_MAX || names.bytes >= BYTES_MAX))
         age();
     if (!names.newer) {
@@ -80,7 +71,6 @@ bool aside_holds(const RedisModuleString *key) {
 }
 
 RedisModuleString *aside_next_due(void) {
-    free_some();
     if (clock_monotonic_us() - names.since_us < GENERATION_US) return NULL;
     if (names.older) return take_first(&names.older);
     if (names.newer) age();

@@ -1,6 +1,7 @@
 /* own_records.c: records of a replica's own clients. See own_records.h. */
 #include "keyspace/own_records.h"
 
+#include "keyspace/spent.h"
 #include "server/role.h"
 
 #include <string.h>
@@ -27,9 +28,8 @@ void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t le
 }
 
 static void forget_all(void) {
-    if (names) RedisModule_FreeDict(NULL, names);
+    spent_take(&names, NULL, NULL);
     if (next) RedisModule_FreeString(NULL, next);
-    names = NULL;
     next = NULL;
 }
 

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from helpers import WORDS, info, wait_for
+from helpers import WORDS, info, load, wait_for
+from server import free_port
 
 # What a slice may take of the server's main thread. The module keeps it under 2 ms; a machine that has more to do
 # than cores charges a thread for some of what others do to its caches, and now and then for more than that: what is
@@ -68,6 +69,20 @@ def assert_short_slices(own_server, config, work, **options):
         if longest[-1] < SLICE_US:
             return
     raise AssertionError(f"slices of {longest} us")
+
+
+def test_a_replica_of_many_own_records_is_promoted(own_server):
+    """Their names were freed at once."""
+    names = 40_000
+
+    def work(r):
+        r.execute_command("REPLICAOF", "127.0.0.1", free_port())
+        load(r, [b"v"] * names, ttl=100_000, batch=5000)
+        used = r.info("memory")["used_memory"]
+        r.execute_command("REPLICAOF", "NO", "ONE")
+        wait_for(lambda: r.info("memory")["used_memory"] < used - 10 * names, what="that names are freed")
+
+    assert_short_slices(own_server, {"replica-read-only": "no"}, work)
 
 
 @pytest.mark.parametrize("kind", LARGE)
