@@ -52,7 +52,8 @@ static bool is_left_to_server(const record *r, size_t offset, size_t len) {
 
 /* Writes `part` over the value at `offset`, with zero bytes up to there. */
 static int overlay(record *r, size_t offset, const char *part, size_t part_len, const change *c) {
-    size_t len = r->found ? map_value_len(r->in->m, &r->pos) : 0;
+    size_t len;
+    if (!record_value_len(r, &len)) return REDISMODULE_OK;
     size_t total = offset + part_len > len ? offset + part_len : len;
     if (!length_allowed(r->ctx, total)) return REDISMODULE_OK;
     if (is_left_to_server(r, offset, total)) return native_leave(r->ctx, c->argv, c->argc);
@@ -70,7 +71,8 @@ int cmd_cappend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
-    size_t part_len, len = r.found ? map_value_len(r.in->m, &r.pos) : 0;
+    size_t part_len, len;
+    if (!record_value_len(&r, &len)) return REDISMODULE_OK;
     const char *part = RedisModule_StringPtrLen(argv[2], &part_len);
     change c = {"CAPPEND", "append", argv, argc};
     return overlay(&r, len, part, part_len, &c);
@@ -84,11 +86,10 @@ int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (offset < 0) return reply_error(ctx, "ERR offset is out of range");
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
-    size_t part_len;
+    size_t part_len, len;
+    if (!record_value_len(&r, &len)) return REDISMODULE_OK;
     const char *part = RedisModule_StringPtrLen(argv[3], &part_len);
-    if (part_len == 0)
-        return RedisModule_ReplyWithLongLong(
-            ctx, r.found ? (long long)map_value_len(r.in->m, &r.pos) : 0);
+    if (part_len == 0) return RedisModule_ReplyWithLongLong(ctx, (long long)len);
     if (!length_allowed(ctx, (uint64_t)offset + part_len)) return REDISMODULE_OK;
     change c = {"CSETRANGE", "setrange", argv, argc};
     return overlay(&r, (size_t)offset, part, part_len, &c);

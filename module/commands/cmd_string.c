@@ -124,7 +124,7 @@ int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
-    size_t len = r.found ? map_value_len(r.in->m, &r.pos) : 0;
-    RedisModule_ReplyWithLongLong(ctx, (long long)len);
+    size_t len;
+    if (record_value_len(&r, &len)) RedisModule_ReplyWithLongLong(ctx, (long long)len);
     return REDISMODULE_OK;
 }

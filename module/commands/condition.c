@@ -14,7 +14,8 @@ bool condition_check(const condition *c, record *r, bool *holds) {
     size_t len, wanted_len;
     const char *wanted = RedisModule_StringPtrLen(c->value, &wanted_len);
     bool equal = false;
-    if (r->found && map_value_len(r->in->m, &r->pos) == wanted_len) {
+    if (!record_value_len(r, &len)) return false;
+    if (r->found && len == wanted_len) {
         const uint8_t *value = record_value(r, &len);
         if (!value) return false;
         equal = len == wanted_len && !memcmp(value, wanted, len);

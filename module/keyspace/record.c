@@ -44,6 +44,12 @@ const uint8_t *record_value(record *r, size_t *len) {
     return value;
 }
 
+bool record_value_len(const record *r, size_t *len) {
+    *len = r->found ? map_value_len(r->in->m, &r->pos) : 0;
+    if (*len == CODEC_NO_ROOM) RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
+    return *len != CODEC_NO_ROOM;
+}
+
 bool record_reply_value(record *r) {
     if (!r->found) {
         RedisModule_ReplyWithNull(r->ctx);

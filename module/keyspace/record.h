@@ -35,6 +35,9 @@ void record_refresh(record *r);
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
 const uint8_t *record_value(record *r, size_t *len);
 
+/* How long the value is, 0 if there is none. False: it is damaged, and that is the reply. */
+bool record_value_len(const record *r, size_t *len);
+
 /* Replies the value, or null if there is none. False: it is damaged, and that is the reply. */
 bool record_reply_value(record *r);
 

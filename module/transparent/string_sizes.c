@@ -29,7 +29,8 @@ typedef struct counting {
 static bool count(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     counting *c = context;
     (void)key, (void)key_len;
-    c->sizes.bins[bin_of(map_value_len(c->from, pos))]++;
+    size_t len = map_value_len(c->from, pos);
+    if (len != CODEC_NO_ROOM) c->sizes.bins[bin_of(len)]++; /* else it is damaged */
     c->records++;
     return true;
 }

@@ -386,6 +386,29 @@ def test_what_damage_hides_is_not_waited_for(own_server):
         assert info(r)["young_records"] == 0
 
 
+def test_how_long_a_damaged_value_is(own_server):
+    """Nobody can tell: that is the reply, and INFO's keysizes leave it out."""
+    server = own_server({"ckv.prefixes": '"*"', "rdbchecksum": "no"})
+    with server.client() as r:
+        r.mset({f"name:{i}": f"some value {i}" for i in range(10, 50)})
+        r.execute_command("SAVE")
+    server.stop()
+    with open(server.rdb_path, "rb") as f:
+        data = f.read()
+    as_it_is, of_a_dictionary = b"\xffsome value 30", b"\0some value 30"
+    assert data.count(as_it_is) == 1
+    assert start_with(server, data.replace(as_it_is, of_a_dictionary))  # and there is none
+    with server.client() as r:
+        for command in ["GET"], ["STRLEN"], ["APPEND", "x"], ["APPEND", ""], ["SETRANGE", 3, "x"], ["SETRANGE", 3, ""]:
+            assert is_error(reply(r, command[0], "name:30", *command[1:]), "damaged"), command
+        for condition in "IFEQ", "IFNE":
+            assert is_error(reply(r, "CDELEX", "name:30", condition, "some value"), "damaged")
+            assert is_error(reply(r, "CSET", "name:30", "x", condition, "some value"), "damaged")
+        keysizes = r.info("keysizes")
+        assert keysizes in ({}, {"db0_distrib_strings_sizes": {"8": 39}})
+        assert r.strlen("name:31") == len("some value 31") and r.dbsize() == 40
+
+
 ROUNDS = 60
 
 
