@@ -4,6 +4,7 @@
 #include "server/clock.h"
 #include "server/quiet.h"
 
+/* CONFIG RESETSTAT forgets what was counted before, and counts itself. */
 static bool somebody_watches(void) {
     int error;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ckv.ctx, "clients");
@@ -11,7 +12,8 @@ static bool somebody_watches(void) {
     RedisModule_FreeServerInfo(ckv.ctx, info);
     if (error == REDISMODULE_OK) return watching > 0;
     info = RedisModule_GetServerInfo(ckv.ctx, "commandstats");
-    bool ever = RedisModule_ServerInfoGetFieldC(info, "cmdstat_watch") != NULL;
+    bool ever = RedisModule_ServerInfoGetFieldC(info, "cmdstat_watch") ||
+                RedisModule_ServerInfoGetFieldC(info, "cmdstat_config|resetstat");
     RedisModule_FreeServerInfo(ckv.ctx, info);
     return ever;
 }

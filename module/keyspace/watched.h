@@ -3,7 +3,7 @@
  *
  * The server asks for each watched name whether it is a key of its own that went, and a record's is
  * none. So each record is signalled, if anybody may be watching: newer servers tell how many do,
- * older ones only that somebody did since they were started.
+ * older ones only that somebody did since they were started, or may have before CONFIG RESETSTAT.
  */
 #ifndef CKV_WATCHED_H
 #define CKV_WATCHED_H

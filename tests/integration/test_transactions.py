@@ -86,6 +86,18 @@ def test_watch_sees_a_map_go(r, other, command):
     assert r.execute_command("EXEC") is None
 
 
+@pytest.mark.parametrize("command", ["FLUSHALL", "FLUSHDB", "SWAPDB 0 9"])
+@pytest.mark.parametrize("in_multi", [False, True])
+def test_watch_sees_a_map_go_after_resetstat(r, other, command, in_multi):
+    """Which forgets that somebody watches, on servers that only count commands."""
+    watched(r)
+    pipe = other.pipeline(transaction=in_multi)
+    pipe.execute_command("CONFIG", "RESETSTAT")
+    pipe.execute_command(*command.split())
+    pipe.execute()
+    assert r.execute_command("EXEC") is None
+
+
 @pytest.mark.parametrize("command", ["FLUSHDB", "SWAPDB 0 9", "DEL ckv:0"])
 def test_watch_of_what_is_not_there_does_not_mind(r, other, command):
     r.execute_command("CMSET", *[x for i in range(50) for x in (f"k:{i}", "v")])
