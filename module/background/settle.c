@@ -246,7 +246,7 @@ void settle_step(uint64_t deadline_us, settle_when when) {
 }
 
 bool settle_running(void) {
-    return under_way > 0 || uncounted_any(&ckv.shared);
+    return under_way > 0 || uncounted_any(&ckv.shared) || hot_is_too_much(&ckv.shared.hot);
 }
 
 bool settle_much(void) {

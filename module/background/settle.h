@@ -32,7 +32,7 @@ void settle_step(uint64_t deadline_us, settle_when when);
  * to encode. */
 size_t settle_some(void);
 
-/* Whether there are batches under way. */
+/* Whether there are batches under way, or hot values that are to go. */
 bool settle_running(void);
 /* Whether there is so much to do that the timer should come by often. */
 bool settle_much(void);

@@ -16,6 +16,8 @@
  * looked at. */
 #define SPARED_MAX 1024
 #define LOOKED_MAX (16u << 10)
+/* For so many bytes that come, so many go at most: nobody is to wait for thousands of values. */
+#define MADE_ROOM_MAX(bytes) (4 * (bytes))
 
 _Static_assert(HOT_WAYS * sizeof(hot_slot) == 64, "a set is a cache line");
 
@@ -112,7 +114,7 @@ static void keep(hot_values *h, hot_slot *s, const hot_key *key, const uint8_t *
     if (h->bytes + bytes > room) {
         if (h->earned == 0) return;
         h->earned--;
-        hot_drop(h, h->bytes + bytes - room);
+        hot_make_room(h, h->bytes + bytes - room, bytes);
         if (h->bytes + bytes > room) return;
     }
     hot_value *v = h->mem->alloc(bytes);
@@ -151,6 +153,7 @@ const uint8_t *hot_find(hot_values *h, const hot_key *key, size_t *len) {
 }
 
 void hot_note(hot_values *h, const hot_key *key, const uint8_t *value, size_t len, uint64_t room) {
+    uint64_t before = h->bytes;
     if (room == 0 || !make_sets(h, room)) return;
     hot_slot *s = slot_of(h, key->mark);
     if (!s)
@@ -160,7 +163,7 @@ void hot_note(hot_values *h, const hot_key *key, const uint8_t *value, size_t le
     else
         keep(h, s, key, value, len, room);
     /* Slots may have been added, and an allocation may be larger than was asked for. */
-    if (h->bytes > room) hot_drop(h, h->bytes - room);
+    if (h->bytes > room && h->bytes > before) hot_make_room(h, h->bytes - room, h->bytes - before);
 }
 
 /* ---- the hand -------------------------------------------------------------------------------- */
@@ -174,6 +177,14 @@ size_t hot_drop(hot_values *h, size_t bytes) {
         s->used = false;
     }
     return freed;
+}
+
+void hot_make_room(hot_values *h, uint64_t too_much, size_t bytes) {
+    hot_drop(h, too_much < MADE_ROOM_MAX(bytes) ? too_much : MADE_ROOM_MAX(bytes));
+}
+
+bool hot_is_too_much(const hot_values *h) {
+    return h->bytes > h->limit && (h->count > 0 || h->limit == 0);
 }
 
 void hot_pass(hot_values *h, uint32_t slots) {

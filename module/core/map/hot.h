@@ -102,6 +102,13 @@ void hot_note(hot_values *h, const hot_key *key, const uint8_t *value, size_t le
 /* Lets values of so many bytes go, those first that were not used lately. Returns how many bytes
  * went: fewer, if they are far between. */
 size_t hot_drop(hot_values *h, size_t bytes);
+/* The same for `bytes` that have come, or are about to: so many are too much with them. Where it is
+ * far more than those, as room has shrunk, most of it is left to who drops between commands. */
+void hot_make_room(hot_values *h, uint64_t too_much, size_t bytes);
+
+/* Whether there is more than the limit allows that can be dropped: the slots only where there is to
+ * be nothing. */
+bool hot_is_too_much(const hot_values *h);
 
 /* The hand goes over so many slots. */
 void hot_pass(hot_values *h, uint32_t slots);

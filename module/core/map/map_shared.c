@@ -27,7 +27,6 @@ void map_shared_trim(map_shared *s) {
 
 void map_shared_clear(map_shared *s) {
     workspace_rest(&s->work);
-    hot_clear(&s->hot);
     codecs_clear(&s->codecs);
     key_shapes_clear(&s->shapes);
 }
@@ -42,8 +41,8 @@ void map_shared_keep_hot(map_shared *s, uint64_t stored) {
 /* For a value that may be young. */
 static void make_room(map_shared *s, size_t n) {
     uint64_t wanted = young_bytes(&s->young) + s->hot.bytes + n + YOUNG_EXTRA;
-    if (s->hot.count > 0 && young_is_long(n) && wanted > s->young.limit)
-        hot_drop(&s->hot, wanted - s->young.limit);
+    if (s->young.limit > 0 && young_is_long(n) && wanted > s->young.limit)
+        hot_make_room(&s->hot, wanted - s->young.limit, n + YOUNG_EXTRA);
 }
 
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out) {

@@ -452,8 +452,8 @@ static void test_tags_of_neighbours(void) {
     free_map(m);
 }
 
-/* Hot values and young ones share the limit; hot ones leave it to young ones. */
-static void test_hot_values_yield(void) {
+/* A map of long values that are hot, as many as there may be. */
+static map *map_of_hot_values(void) {
     map *m = new_map();
     char key[20];
     map_key k;
@@ -472,6 +472,13 @@ static void test_hot_values_yield(void) {
         CHECK(all.hot.bytes <= all.hot.limit);
     }
     CHECK(all.hot.bytes > all.hot.limit / 2);
+    return m;
+}
+
+/* Hot values and young ones share the limit; hot ones leave it to young ones. */
+static void test_hot_values_yield(void) {
+    map *m = map_of_hot_values();
+    char key[20];
     for (int i = 0; i < 2000; i++) {
         CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 10000 + i), text + i + 1, 1000,
                         EXPIRY_NEVER, now_ms));
@@ -481,6 +488,28 @@ static void test_hot_values_yield(void) {
     map_shared_keep_hot(&all, 0);
     hot_clear(&all.hot);
     free_map(m);
+}
+
+/* Where the limit has fallen, each new value drops a few hot ones; where there is none, no new one
+ * is young, and none has to go for it. What is left goes between commands, as it does of an empty
+ * store. */
+static void test_hot_values_go_by_and_by(void) {
+    map *m = map_of_hot_values();
+    char key[20];
+    uint32_t count = all.hot.count;
+    for (int i = 0; i < 200; i++) {
+        uint32_t before = all.hot.count;
+        all.young.limit = i == 0 ? 0 : 128u << 10;
+        CHECK(map_store(m, key, (size_t)sprintf(key, "new:%d", i), text + i, 1000, EXPIRY_NEVER,
+                        now_ms));
+        CHECK(before - all.hot.count <= (i == 0 ? 0 : 6));
+        if (i == 20) CHECK(all.hot.count < count && all.hot.bytes > all.young.limit);
+    }
+    CHECK(young_bytes(&all.young) + all.hot.bytes <= all.young.limit && hot_sane(&all.hot));
+    free_map(m);
+    count = all.hot.count;
+    map_shared_clear(&all);
+    CHECK(count > 0 && all.hot.count == count);
 }
 
 static void test_model(void) {
@@ -512,6 +541,7 @@ int main(void) {
     all.young.limit = 64u << 10;
     map_shared_keep_hot(&all, UINT64_MAX);
     test_model();
+    test_hot_values_go_by_and_by();
     workspace_free(&work);
     map_shared_free(&all);
     return test_report("map_young");
