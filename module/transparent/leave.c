@@ -41,7 +41,10 @@ static void move_back_in_pause(RedisModuleString *key) {
     }
 }
 
+/* A file that is loaded meanwhile brings other data, of which nothing is to move before all of it
+ * is there. */
 static void tell_untold(void) {
+    if (!(untold.out || untold.back || map_named) || role_loads(ckv.ctx)) return;
     move_calls_each(&untold.back, tell_back);
     move_calls_each(&untold.out, tell_out);
     if (map_named) lent_before_map(move_back_in_pause);
@@ -95,12 +98,47 @@ void leave_key(RedisModuleString *key) {
     aside_note(text, len);
 }
 
-/* For a command that is there already and runs now. */
+/* For a command that is there already and runs now. Of an EXEC that comes while a file is loaded
+ * the server runs nothing that has to do with keys. */
 static void leave_now(RedisModuleString *key) {
+    if (role_loads(ckv.ctx)) return;
     leave_how before = leave_begin((leave_how){.runs_later = false});
     leave_key(key);
     leave_begin(before);
 }
+
+/* ---- what is watched while a file is loaded -------------------------------------------------- */
+
+/* NULL: none. Where the server does not tell who sends, anybody may: so many bytes are kept. */
+static RedisModuleDict *watched;
+static size_t watched_bytes;
+#define WATCHED_BYTES_MAX (1 << 20)
+#define NAME_BYTES        64 /* that one takes besides */
+
+void leave_when_loaded(const RedisModuleString *key) {
+    size_t len;
+    RedisModule_StringPtrLen(key, &len);
+    watched_bytes += NAME_BYTES + len;
+    if (watched_bytes <= WATCHED_BYTES_MAX) move_calls_add(&watched, key);
+}
+
+static void leave_watched(RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    if (prefixes_match(text, len) == PREFIX_NONE) return;
+    aside_note(text, len);
+    leave_if(key, MOVE_EXPIRING);
+}
+
+void leave_loaded(void) {
+    if (!watched_bytes || role_loads(ckv.ctx)) return;
+    leave_how before = leave_begin((leave_how){.runs_later = false});
+    watched_bytes = 0;
+    move_calls_each(&watched, leave_watched);
+    leave_begin(before);
+}
+
+/* ---- transactions, and between commands ------------------------------------------------------ */
 
 void leave_queued(uint64_t client) {
     lent_to_exec(client, leave_now);

@@ -24,6 +24,12 @@ void leave_key(RedisModuleString *key);
 /* The same of a key that matches, if there is a record of that kind, which is replied. */
 bool leave_if(RedisModuleString *key, move_kind kind);
 
+/* A client has come to watch a key while a file is loaded, when nothing may move: nobody could be
+ * told, and the file may bring a string of that name. It leaves, if it expires then, before the
+ * first command that is looked at when all is loaded. */
+void leave_when_loaded(const RedisModuleString *key);
+void leave_loaded(void);
+
 /* Before a client's EXEC: on a replica in a cluster, where nothing leaves for longer than a
  * command, what its commands need. */
 void leave_queued(uint64_t client);

@@ -226,7 +226,7 @@ bool lent_any(void) {
 
 void lent_settle(void (*leave)(RedisModuleString *key)) {
     RedisModuleDict *keys = NULL;
-    if ((!needed && !older.names) || role_mirrors()) return;
+    if ((!needed && !older.names) || role_mirrors() || role_loads(ckv.ctx)) return;
     gather(needed, NULL, &keys);
     gather(older.names, NULL, &keys);
     free_dict(&needed);

@@ -16,6 +16,7 @@
 #include "server/filter.h"
 #include "server/pause.h"
 #include "server/reply.h"
+#include "server/role.h"
 #include "server/settings.h"
 #include "server/version.h"
 #include "transparent/catalogue.h"
@@ -61,16 +62,34 @@ static uint64_t sender(filtered *f) {
                                                 : QUEUED_ANYBODY;
 }
 
+/* Whether a command is called by one that is under way. Redis 7.0 does not tell. */
+static bool is_called(filtered *f) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    return RedisModule_CommandFilterGetClientId &&
+           RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
+}
+
+/* Whether the server runs a command that needs its keys. While a file is loaded that is what the
+ * file's own commands call alone: what clients send is refused, and nobody would be told what has
+ * moved for it. (Of Redis 7.0 we know those that scripts call.) */
+static bool will_use_keys(void) {
+    if (!role_loads(ckv.ctx)) return will_run();
+    return is_called(now.command) || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA;
+}
+
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
- * other changes it is told. */
+ * other changes it is told. To watch one is allowed while a file is loaded, too. */
 static void leave_watched(filtered *f, int argc) {
+    bool loads = role_loads(ckv.ctx);
     for (int i = 1; i < argc; i++) {
         size_t len;
         const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
+        bool later = loads && will_run();
+        if (later) leave_when_loaded(arg(f, i));
         bool out = leave_if(arg(f, i), MOVE_EXPIRING) || (lent_has(arg(f, i)) && will_run());
-        if (out) lent_to_watcher(sender(f), arg(f, i));
+        if (out || later) lent_to_watcher(sender(f), arg(f, i));
     }
 }
 
@@ -308,9 +327,10 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-/* With arguments it is refused, and in a script. */
+/* With arguments it is refused, and in a script; but who sends one while a script of somebody's is
+ * under way, as the server lets him when that takes long, begins a transaction. */
 static void on_multi(filtered *f, int argc) {
-    if (argc != 1 || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return;
+    if (argc != 1 || is_called(f)) return;
     queued_begin(sender(f));
     transactions_count();
 }
@@ -434,16 +454,10 @@ static bool writes_file(filtered *f) {
     return false;
 }
 
-/* Whether a command is called by one that is under way. Redis 7.0 does not tell. */
-static bool is_called(filtered *f) {
-    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    return RedisModule_CommandFilterGetClientId &&
-           RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
-}
-
 static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
+    leave_loaded();
     if (!paused) leave_settle();
     if ((paused || lent_any()) && !is_called(f)) {
         if (names_map(f)) leave_before_map();
@@ -457,7 +471,8 @@ static void filter(filtered *f) {
     struct looked_at before = now;
     bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
     now = (struct looked_at){.command = f, .runs_later = runs_later};
-    leave_how left = leave_begin((leave_how){sender(f), runs_later, e->leaves_strings, will_run});
+    leave_how left =
+        leave_begin((leave_how){sender(f), runs_later, e->leaves_strings, will_use_keys});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
     leave_begin(left);
     now = before;

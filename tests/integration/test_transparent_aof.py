@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import threading
 import time
 
 import pytest
@@ -367,3 +368,81 @@ def test_a_rewrite_that_was_killed_has_changed_nothing(own_server):
     with server.client() as r:
         assert r.mget("k1", "k2", "k3") == [b"AAAABB", b"AAzz", None]
         assert r.ttl("k4") > 0
+
+
+# So much that its loading takes a second, and clients are listened to some times.
+LOADS_SLOWLY = {"ckv.prefixes": "*", "ckv.move-cpu": 1, "key-load-delay": 300, "auto-aof-rewrite-percentage": 0, **ALWAYS}
+
+
+def write_what_loads_slowly(r):
+    rewrite(r)
+    pipe = r.pipeline(transaction=False)
+    for i in range(3500):
+        pipe.set(f"filler{i % 10}", i)
+    pipe.execute()
+
+
+def start_and_send(server, commands):
+    """A socket by which all of them were answered while the server was loading, and what it said."""
+    heard = []
+
+    def send():
+        try:
+            s = server.socket()
+        except ConnectionError:
+            return
+        said = b""
+        s.sendall(b"".join(c.encode() + b"\r\n" for c in (*commands, "INFO persistence")))
+        while b"rdb_changes_since_last_save" not in said:
+            said += s.recv(1 << 16) or b"rdb_changes_since_last_save"
+        if b"\nloading:1" in said:
+            heard.extend((s, said))
+
+    def go_on():
+        wait_for(lambda: send() or heard, what="a client heard while the server loads")
+
+    sending = threading.Thread(target=go_on)
+    sending.start()
+    server.start()  # it ends with the thread that starts it
+    sending.join()
+    return heard
+
+
+def test_what_is_sent_while_a_file_loads_moves_nothing(own_server):
+    """It is refused, or WATCHes alone; but its records had left by then, and nobody could tell the AOF."""
+    server = own_server(LOADS_SLOWLY)
+    sent = ("GETBIT a 0", "SETBIT b 0 1", "RENAME c other", "WATCH d", "SORT list BY e*", "OBJECT FREQ f", "APPEND g x")
+    with server.client() as r:
+        for key in "abcdefg":
+            r.set(key, 100, ex=100_000)
+        write_what_loads_slowly(r)
+    server.kill()
+    s, said = start_and_send(server, sent)
+    with s, server.client() as r:
+        assert said.count(b"-LOADING") == len(sent) - 1
+        assert [r.incr(key) for key in "abcdefg"] == [101] * 7
+        before = r.mget("abcdefg")
+    server.kill()
+    server.config["key-load-delay"] = 0
+    server.start()
+    with server.client() as r:
+        assert r.mget("abcdefg") == before
+        assert all(r.ttl(key) > 0 for key in "abcdefg")
+
+
+def test_what_is_watched_while_a_file_loads_expires(own_server):
+    """EXEC asks the server, which is to have it when all is loaded."""
+    server = own_server(LOADS_SLOWLY)
+    with server.client() as r:
+        write_what_loads_slowly(r)
+        r.set("k", "v", px=3000)
+        gone = time.time() + 3.1
+    server.kill()
+    s, _ = start_and_send(server, ("DEBUG SET-ACTIVE-EXPIRE 0", "WATCH k"))
+    with s:
+        time.sleep(max(0, gone - time.time()))
+        s.sendall(b"MULTI\r\nPING\r\nEXEC\r\n")
+        said = b""
+        while said.count(b"\n") < 3:
+            said += s.recv(1 << 16)
+        assert said == b"+OK\r\n+QUEUED\r\n*-1\r\n"

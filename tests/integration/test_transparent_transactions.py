@@ -3,8 +3,9 @@
 import time
 
 import pytest
+import redis
 
-from helpers import comparable, is_error, reply, wait_for_replica
+from helpers import comparable, is_error, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
 
 
@@ -42,6 +43,29 @@ def test_another_client_does_not_end_a_transaction(three, between, wait):
     assert reply(c, "SET", "k", "hello") == b"OK"
     assert reply(a, "EXEC") == [0, b"\xe8ello"]
     assert reply(c, "GET", "k") == b"\xe8ello"
+
+
+BUSY_UNTIL_KILLED = "while true do end"
+
+
+@pytest.mark.parametrize("ends", ("EXEC", "DISCARD"))
+def test_a_transaction_that_begins_while_a_script_is_busy(three, ends):
+    """The server lets others say MULTI by then: one that was not noticed missed what was written before its EXEC."""
+    a, b, c = three
+    c.execute_command("CONFIG", "SET", "lua-time-limit", 10)
+    time.sleep(2.5)  # until those have been counted that there were before the prefix
+    c.execute_command("SET", "k", "old")
+    connection = b.connection_pool.get_connection()
+    connection.send_command("EVAL", BUSY_UNTIL_KILLED, 0)
+    wait_for(lambda: is_error(reply(a, "GET", "k"), "BUSY"), what="the script to be busy")
+    assert reply(a, "MULTI") == b"OK"
+    reply(c, "SCRIPT", "KILL")
+    with pytest.raises(redis.ResponseError, match="SCRIPT KILL"):
+        connection.read_response()
+    assert reply(a, "SETBIT", "k", 7, 1) == reply(a, "GET", "k") == b"QUEUED"
+    assert reply(c, "SET", "k", "v") == b"OK"
+    assert reply(a, ends) == ([0, b"w"] if ends == "EXEC" else b"OK")
+    assert (reply(c, "GET", "k"), reply(c, "DBSIZE"), reply(c, "KEYS", "*")) == (b"w" if ends == "EXEC" else b"v", 1, [b"k"])
 
 
 def test_a_string_moves_unnoticed(three):
