@@ -48,13 +48,23 @@ static bool is_of_kind(const found *f, move_kind kind) {
     return kind == MOVE_ALL || at_ms != EXPIRY_NEVER;
 }
 
-bool move_any_record(const char *key, size_t len, move_kind kind) {
-    if (!may_be(key, len)) return false;
+static int db_of_record(const char *key, size_t len, move_kind kind, int from) {
+    if (!may_be(key, len)) return -1;
     uint32_t place = places_of_key((const uint8_t *)key, len);
     found f;
-    for (int db = 0; db < maps_dbs(); db++)
-        if (find(db, place, key, len, &f) && is_of_kind(&f, kind)) return true;
-    return false;
+    for (int db = from; db < maps_dbs(); db++)
+        if (find(db, place, key, len, &f) && is_of_kind(&f, kind)) return db;
+    return -1;
+}
+
+bool move_any_record(const char *key, size_t len, move_kind kind) {
+    return db_of_record(key, len, kind, 0) >= 0;
+}
+
+int move_db_of_record(const RedisModuleString *name, move_kind kind, int from) {
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    return db_of_record(key, len, kind, from);
 }
 
 bool move_has_record(RedisModuleCtx *ctx, RedisModuleString *name) {

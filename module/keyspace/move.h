@@ -38,6 +38,8 @@ move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int6
 /* Whether some database has a record of that name, of that kind. */
 typedef enum move_kind { MOVE_ALL, MOVE_EXPIRING, MOVE_EXPIRED } move_kind;
 bool move_any_record(const char *key, size_t len, move_kind kind);
+/* The first database from that one on that has one; -1: none has. */
+int move_db_of_record(const RedisModuleString *name, move_kind kind, int from);
 /* Whether ctx's database has one. */
 bool move_has_record(RedisModuleCtx *ctx, RedisModuleString *key);
 

@@ -3,14 +3,12 @@
 
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
-#include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "server/pause.h"
 #include "server/role.h"
 #include "transparent/lent.h"
-#include "transparent/move_calls.h"
 
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
  * back. These are told when that is over, before anything else. NULL: none. */
@@ -21,24 +19,20 @@ static bool map_named;
 
 /* A primary that has become a replica meanwhile lends it; and a replica may be a primary before it
  * has come back, and its AOF has to know that it is out. */
-static void tell_out(RedisModuleString *key) {
-    move_call(MOVE_CALL_OUT, key);
-    lent_note(key);
+static void tell_out(uint64_t db, RedisModuleString *key) {
+    move_call(MOVE_CALL_OUT, db, key);
+    lent_note(db, key);
 }
 
 /* If it has not moved out again since. */
-static void tell_back(RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    if (move_any_record(text, len, MOVE_ALL)) move_call(MOVE_CALL_BACK, key);
+static void tell_back(uint64_t db, RedisModuleString *key) {
+    if (move_db_of_record(key, MOVE_ALL, (int)db) == (int)db) move_call(MOVE_CALL_BACK, db, key);
 }
 
-static void move_back_in_pause(RedisModuleString *key) {
-    move_calls_add(&untold.back, key);
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        move_back(ckv.ctx, key);
-    }
+static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
+    move_calls_add(&untold.back, db, key);
+    RedisModule_SelectDb(ckv.ctx, (int)db);
+    move_back(ckv.ctx, key);
 }
 
 /* A file that is loaded meanwhile brings other data, of which nothing is to move before all of it
@@ -51,32 +45,31 @@ static void tell_untold(void) {
     map_named = false;
 }
 
-static void move_out_in_pause(RedisModuleString *key) {
+static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
     pause_at_end(tell_untold);
-    move_calls_add(&untold.out, key);
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        move_out(ckv.ctx, key, MOVE_ANY);
-    }
+    move_calls_add(&untold.out, db, key);
+    RedisModule_SelectDb(ckv.ctx, (int)db);
+    move_out(ckv.ctx, key, MOVE_ANY);
+}
+
+static void leave_db(uint64_t db, RedisModuleString *key) {
+    bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
+    if (told && pause_holds())
+        move_out_in_pause(db, key);
+    else
+        move_call(MOVE_CALL_OUT, db, key);
+    lent_note(db, key);
 }
 
 static leave_how how;
 
 bool leave_if(RedisModuleString *key, move_kind kind) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    bool queued = how.runs_later && lent_may_queue(how.client);
-    bool there = move_any_record(text, len, kind);
+    int db = move_db_of_record(key, kind, 0);
+    bool there = db >= 0, queued = how.runs_later && lent_may_queue(how.client);
     if ((!there && !queued) || (how.will_run && !how.will_run())) return false;
     if (queued && lent_to_queued(how.client, key, there)) return false;
-    if (!there) return false;
-    bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
-    if (told && pause_holds())
-        move_out_in_pause(key);
-    else
-        move_call(MOVE_CALL_OUT, key);
-    lent_note(key);
-    return true;
+    for (; db >= 0; db = move_db_of_record(key, kind, db + 1)) leave_db((uint64_t)db, key);
+    return there;
 }
 
 leave_how leave_begin(leave_how next) {
@@ -100,7 +93,8 @@ void leave_key(RedisModuleString *key) {
 
 /* For a command that is there already and runs now. Of an EXEC that comes while a file is loaded
  * the server runs nothing that has to do with keys. */
-static void leave_now(RedisModuleString *key) {
+static void leave_now(uint64_t client, RedisModuleString *key) {
+    (void)client;
     if (role_loads(ckv.ctx)) return;
     leave_how before = leave_begin((leave_how){.runs_later = false});
     leave_key(key);
@@ -119,10 +113,11 @@ void leave_when_loaded(const RedisModuleString *key) {
     size_t len;
     RedisModule_StringPtrLen(key, &len);
     watched_bytes += NAME_BYTES + len;
-    if (watched_bytes <= WATCHED_BYTES_MAX) move_calls_add(&watched, key);
+    if (watched_bytes <= WATCHED_BYTES_MAX) move_calls_add(&watched, QUEUED_ANYBODY, key);
 }
 
-static void leave_watched(RedisModuleString *key) {
+static void leave_watched(uint64_t anybody, RedisModuleString *key) {
+    (void)anybody;
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     if (prefixes_match(text, len) == PREFIX_NONE) return;

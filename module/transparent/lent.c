@@ -1,22 +1,20 @@
 /* lent.c: what a replica in a cluster lends. See lent.h. */
 #include "transparent/lent.h"
 
+#include "keyspace/maps.h"
 #include "keyspace/queued.h"
 #include "server/loop.h"
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
 #include "server/timer.h"
-#include "transparent/move_calls.h"
 #include "transparent/transactions.h"
 
-#include <string.h>
-
-/* NULL: none. */
+/* By database. NULL: none. */
 static RedisModuleDict *lent;
 static uint64_t of_loading; /* of which file's data they are */
 
-/* What transactions need: a client's number and a key behind it. NULL: none. */
+/* What transactions need, by client. NULL: none. */
 static RedisModuleDict *needed;
 
 /* Redis 7.0 does not tell whose EXEC comes, the primary's, of which there are many, or that of a
@@ -46,14 +44,6 @@ static bool knows_senders(void) {
 }
 
 /* ---- what transactions need ------------------------------------------------------------------ */
-
-static RedisModuleString *name_of(uint64_t client, const RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&client, sizeof client);
-    RedisModule_StringAppendBuffer(NULL, name, text, len);
-    return name;
-}
 
 static bool is_among(RedisModuleDict *d, uint64_t client) {
     int missing = 1;
@@ -87,51 +77,22 @@ static bool is_in_transaction(uint64_t client) {
            info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
 }
 
-static void need(uint64_t client, const RedisModuleString *key) {
-    RedisModuleString *name = name_of(client, key);
-    move_calls_add(&needed, name);
-    RedisModule_FreeString(NULL, name);
-}
-
-/* Adds to `keys` those that a client needs, of all clients if it is NULL. */
-static void gather(RedisModuleDict *from, const uint64_t *client, RedisModuleDict **keys) {
-    if (!from) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(
-        from, client ? ">=" : "^", (void *)client, client ? sizeof *client : 0);
-    const char *name;
-    size_t len;
-    while ((name = RedisModule_DictNextC(it, &len, NULL))) {
-        if (client && memcmp(name, client, sizeof *client)) break;
-        RedisModuleString *key =
-            RedisModule_CreateString(NULL, name + sizeof *client, len - sizeof *client);
-        move_calls_add(keys, key);
-        RedisModule_FreeString(NULL, key);
-    }
-    RedisModule_DictIteratorStop(it);
-}
-
-static uint64_t ending; /* the client whose transaction it is */
-
-static void forget(RedisModuleString *key) {
-    RedisModuleString *name = name_of(ending, key);
-    RedisModule_DictDel(needed, name, NULL);
-    RedisModule_FreeString(NULL, name);
+static void forget(uint64_t client, RedisModuleString *key) {
+    move_calls_drop(&needed, client, key);
 }
 
 void lent_forget(uint64_t client) {
     RedisModuleDict *keys = NULL;
     if (!needed || client == QUEUED_ANYBODY) return;
-    gather(needed, &client, &keys);
-    ending = client;
+    move_calls_copy(needed, &client, &keys);
     move_calls_each(&keys, forget);
-    if (RedisModule_DictSize(needed) == 0) free_dict(&needed);
 }
 
-void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key)) {
+void lent_to_exec(uint64_t client, move_calls_handle *leave) {
     RedisModuleDict *keys = NULL;
     if (!role_mirrors()) return;
-    gather(needed, &client, &keys);
-    gather(older.names, &client, &keys);
+    move_calls_copy(needed, &client, &keys);
+    move_calls_copy(older.names, &client, &keys);
     lent_forget(client);
     move_calls_each(&keys, leave);
 }
@@ -145,9 +106,9 @@ static timer back;
 #define HELD_BACK_MS 10
 
 /* What somebody waits to write by now stays, and is told. */
-static void take_back(RedisModuleString *key) {
+static void take_back(uint64_t db, RedisModuleString *key) {
     bool stays = !role_mirrors() && queued_holds(key);
-    move_call(stays ? MOVE_CALL_OUT : MOVE_CALL_BACK, key);
+    move_call(stays ? MOVE_CALL_OUT : MOVE_CALL_BACK, db, key);
 }
 
 /* Never while a command is under way, which may have in hand what would go: another module that is
@@ -162,9 +123,10 @@ static void take_back_all(RedisModuleCtx *ctx, void *unused) {
 }
 
 bool lent_has(const RedisModuleString *key) {
-    int missing = 1;
-    if (lent) RedisModule_DictGet(lent, (RedisModuleString *)key, &missing);
-    return !missing;
+    bool has = false;
+    for (int db = 0; lent && db < maps_dbs() && !has; db++)
+        has = move_calls_has(lent, (uint64_t)db, key);
+    return has;
 }
 
 bool lent_may_queue(uint64_t client) {
@@ -178,25 +140,23 @@ bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there) {
         absent += 1 + len / LONG_NAME;
         if (absent > ABSENT_MAX) return false;
     }
-    need(client, key);
+    move_calls_add(&needed, client, key);
     return knows_senders() && !pause_holds();
 }
 
 void lent_to_watcher(uint64_t client, const RedisModuleString *key) {
-    if (role_mirrors() && knows_senders()) need(client, key);
+    if (role_mirrors() && knows_senders()) move_calls_add(&needed, client, key);
 }
 
-void lent_note(const RedisModuleString *key) {
+void lent_note(uint64_t db, const RedisModuleString *key) {
     if (!role_mirrors()) return;
     drop_if_loaded();
-    move_calls_add(&lent, key);
+    move_calls_add(&lent, db, key);
     if (!back.due_us) timer_set(ckv.ctx, &back, LOOP_FIRST_MS);
 }
 
-void lent_no_more(const RedisModuleString *key) {
-    if (!lent) return;
-    RedisModule_DictDel(lent, (RedisModuleString *)key, NULL);
-    if (RedisModule_DictSize(lent) == 0) free_dict(&lent);
+void lent_no_more(uint64_t db, const RedisModuleString *key) {
+    move_calls_drop(&lent, db, key);
 }
 
 /* In the midst of a script, or while a file is loaded, the server looks at its clients, too. */
@@ -207,7 +167,7 @@ static bool is_in_the_midst(void) {
 
 /* What a pause holds back runs unseen, and may be that the map goes. A primary's own replicas are
  * told, later. */
-void lent_before_map(void (*back_in_pause)(RedisModuleString *key)) {
+void lent_before_map(move_calls_handle *back_in_pause) {
     if (is_in_the_midst()) return;
     drop_if_loaded();
     if (!pause_holds())
@@ -224,11 +184,11 @@ bool lent_any(void) {
     return lent != NULL;
 }
 
-void lent_settle(void (*leave)(RedisModuleString *key)) {
+void lent_settle(move_calls_handle *leave) {
     RedisModuleDict *keys = NULL;
     if ((!needed && !older.names) || role_mirrors() || role_loads(ckv.ctx)) return;
-    gather(needed, NULL, &keys);
-    gather(older.names, NULL, &keys);
+    move_calls_copy(needed, NULL, &keys);
+    move_calls_copy(older.names, NULL, &keys);
     free_dict(&needed);
     free_dict(&older.names);
     move_calls_each(&keys, leave);

@@ -18,15 +18,15 @@
 #ifndef CKV_LENT_H
 #define CKV_LENT_H
 
-#include "ckv.h"
+#include "transparent/move_calls.h"
 
 void lent_start(RedisModuleCtx *ctx);
 
-/* A key has moved out. */
-void lent_note(const RedisModuleString *key);
+/* A key of a database has moved out; whether it has, of any. */
+void lent_note(uint64_t db, const RedisModuleString *key);
 bool lent_has(const RedisModuleString *key);
 /* The primary has it in this form as well: it does not come back. */
-void lent_no_more(const RedisModuleString *key);
+void lent_no_more(uint64_t db, const RedisModuleString *key);
 
 /* Whether a command of that client, or of QUEUED_ANYBODY, may be queued here. If it may run, its
  * key is needed when EXEC comes; there: it has a record. True: it need not leave before. What a
@@ -40,14 +40,14 @@ void lent_to_watcher(uint64_t client, const RedisModuleString *key);
  * unless another one is under way. In a pause of all writes nobody may be told: `back_in_pause` is
  * called for what is to come back. */
 bool lent_any(void);
-void lent_before_map(void (*back_in_pause)(RedisModuleString *key));
+void lent_before_map(move_calls_handle *back_in_pause);
 void lent_before_file(void);
 
 /* Before a command is looked at: `leave` is called for what has to leave for good. */
-void lent_settle(void (*leave)(RedisModuleString *key));
+void lent_settle(move_calls_handle *leave);
 
 /* A client's EXEC comes: `leave` is called for each key that its commands need. */
-void lent_to_exec(uint64_t client, void (*leave)(RedisModuleString *key));
+void lent_to_exec(uint64_t client, move_calls_handle *leave);
 /* Its transaction has ended otherwise, it watches no more, or it is gone. */
 void lent_forget(uint64_t client);
 

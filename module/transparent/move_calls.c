@@ -1,33 +1,80 @@
 /* move_calls.c: see move_calls.h. */
 #include "transparent/move_calls.h"
 
-#include "keyspace/maps.h"
 #include "server/acl.h"
 #include "server/own_call.h"
 
-void move_call(const char *command, RedisModuleString *key) {
+#include <string.h>
+
+void move_call(const char *command, uint64_t db, RedisModuleString *key) {
     bool trusted = acl_trust(true);
-    for (int db = 0; db < maps_dbs(); db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        RedisModuleCallReply *reply = own_call(ckv.ctx, command, "!s", key);
-        if (reply) RedisModule_FreeCallReply(reply);
-    }
+    RedisModule_SelectDb(ckv.ctx, (int)db);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, command, "!s", key);
+    if (reply) RedisModule_FreeCallReply(reply);
     acl_trust(trusted);
 }
 
-void move_calls_add(RedisModuleDict **keys, const RedisModuleString *key) {
-    if (!*keys) *keys = RedisModule_CreateDict(NULL);
-    RedisModule_DictSet(*keys, (RedisModuleString *)key, NULL);
+static RedisModuleString *name_of(uint64_t number, const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&number, sizeof number);
+    RedisModule_StringAppendBuffer(NULL, name, text, len);
+    return name;
 }
 
-void move_calls_each(RedisModuleDict **keys, void (*handle)(RedisModuleString *key)) {
+void move_calls_add(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key) {
+    RedisModuleString *name = name_of(number, key);
+    if (!*keys) *keys = RedisModule_CreateDict(NULL);
+    RedisModule_DictSet(*keys, name, NULL);
+    RedisModule_FreeString(NULL, name);
+}
+
+bool move_calls_has(RedisModuleDict *keys, uint64_t number, const RedisModuleString *key) {
+    int missing = 1;
+    if (!keys) return false;
+    RedisModuleString *name = name_of(number, key);
+    RedisModule_DictGet(keys, name, &missing);
+    RedisModule_FreeString(NULL, name);
+    return !missing;
+}
+
+void move_calls_drop(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key) {
+    if (!*keys) return;
+    RedisModuleString *name = name_of(number, key);
+    RedisModule_DictDel(*keys, name, NULL);
+    RedisModule_FreeString(NULL, name);
+    if (RedisModule_DictSize(*keys) > 0) return;
+    RedisModule_FreeDict(NULL, *keys);
+    *keys = NULL;
+}
+
+void move_calls_copy(RedisModuleDict *from, const uint64_t *number, RedisModuleDict **to) {
+    if (!from) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(
+        from, number ? ">=" : "^", (void *)number, number ? sizeof *number : 0);
+    const char *name;
+    size_t len;
+    while ((name = RedisModule_DictNextC(it, &len, NULL))) {
+        if (number && memcmp(name, number, sizeof *number)) break;
+        if (!*to) *to = RedisModule_CreateDict(NULL);
+        RedisModule_DictSetC(*to, (void *)name, len, NULL);
+    }
+    RedisModule_DictIteratorStop(it);
+}
+
+void move_calls_each(RedisModuleDict **keys, move_calls_handle *handle) {
     RedisModuleDict *taken = *keys;
     if (!taken) return;
     *keys = NULL;
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(taken, "^", NULL, 0);
-    RedisModuleString *key;
-    while ((key = RedisModule_DictNext(NULL, it, NULL))) {
-        handle(key);
+    const char *name;
+    size_t len;
+    while ((name = RedisModule_DictNextC(it, &len, NULL))) {
+        uint64_t number;
+        memcpy(&number, name, sizeof number);
+        RedisModuleString *key =
+            RedisModule_CreateString(NULL, name + sizeof number, len - sizeof number);
+        handle(number, key);
         RedisModule_FreeString(NULL, key);
     }
     RedisModule_DictIteratorStop(it);

@@ -1,7 +1,8 @@
 /*
  * move_calls.h: moves for which the filter calls commands, as these may tell an AOF and replicas:
  * what a filter replicates itself goes nowhere. Keys that wait to be moved are kept in
- * dictionaries, NULL where there is none.
+ * dictionaries, NULL where there is none, each behind a number: that of its database, or of the
+ * client that needs it.
  */
 #ifndef CKV_MOVE_CALLS_H
 #define CKV_MOVE_CALLS_H
@@ -12,11 +13,17 @@
 #define MOVE_CALL_OUT  CKV_ASKING_PREFIX "moveout"
 #define MOVE_CALL_BACK CKV_ASKING_PREFIX "moveback"
 
-/* One of them, of a key in every database. */
-void move_call(const char *command, RedisModuleString *key);
+/* One of them, of a key in a database. */
+void move_call(const char *command, uint64_t db, RedisModuleString *key);
 
-void move_calls_add(RedisModuleDict **keys, const RedisModuleString *key);
+void move_calls_add(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key);
+bool move_calls_has(RedisModuleDict *keys, uint64_t number, const RedisModuleString *key);
+void move_calls_drop(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key);
+/* Adds those of a number, of all if it is NULL, to others. */
+void move_calls_copy(RedisModuleDict *from, const uint64_t *number, RedisModuleDict **to);
+
 /* Takes them all, each to `handle`: who is told of a move may call commands, and so add others. */
-void move_calls_each(RedisModuleDict **keys, void (*handle)(RedisModuleString *key));
+typedef void move_calls_handle(uint64_t number, RedisModuleString *key);
+void move_calls_each(RedisModuleDict **keys, move_calls_handle *handle);
 
 #endif

@@ -73,7 +73,7 @@ int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_move_out(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    if (role_repeats(ctx)) lent_no_more(argv[1]);
+    if (role_repeats(ctx)) lent_no_more((uint64_t)RedisModule_GetSelectedDb(ctx), argv[1]);
     move_result result = move_out(ctx, argv[1], MOVE_ANY);
     /* If there is no record, it may have moved when nobody could be told. */
     if (result != MOVE_TAKEN) replicate_moved_out(ctx, argv[1]);

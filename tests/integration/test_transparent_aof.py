@@ -1,7 +1,9 @@
 """Keys under prefixes and the append-only file: what comes back after a crash is what was there, whatever the file began with."""
 
+import glob
 import os
 import random
+import re
 import shutil
 import threading
 import time
@@ -342,6 +344,39 @@ def test_commands_on_maps_with_a_rewrite(own_server, when):
         r.rename("aside", "ckv:1")
         back = r.mget(names)
         assert back.count(None) < before[0].count(None) and all(now in (None, then) for now, then in zip(back, stored))
+
+
+def aof_tail(server):
+    """What an AOF has been told since it was rewritten."""
+    with open(max(glob.glob(os.path.join(server.dir, "appendonlydir", "*.incr.aof"))), "rb") as f:
+        return f.read()
+
+
+@pytest.mark.parametrize("paused", (False, True))
+def test_what_moves_out_is_told_of_its_databases_alone(own_server, paused):
+    server = own_server({"ckv.prefixes": "*", "databases": 64, **ALWAYS})
+    for db in (0, 3, 9, 40):
+        with server.client(db) as r:
+            r.set("key" if db in (3, 40) else "other", "value")
+    with server.client(3) as r:
+        rewrite(r)
+        if paused:
+            r.execute_command("CLIENT", "PAUSE", 20000, "WRITE")
+        assert r.getbit("key", 1) == 1
+        r.execute_command("CLIENT", "UNPAUSE")
+        r.getbit("key", 1)
+        wait_for(lambda: b"CMOVEOUT" in aof_tail(server))
+        r.rpush("list", "value")
+        told = re.findall(rb"(SELECT|CMOVEOUT)\r\n\$\d\r\n(\w+)", aof_tail(server))
+        assert told == [(b"SELECT", b"3"), (b"CMOVEOUT", b"key"), (b"SELECT", b"40"), (b"CMOVEOUT", b"key"), (b"SELECT", b"3")]
+    server.kill()
+    server.start()
+    for db in (3, 40):
+        with server.client(db) as r:
+            r.set("key", "new") if db == 3 else r.append("key", "tail")
+            assert r.get("key") == (b"new" if db == 3 else b"valuetail")
+
+
 
 
 def test_a_rewrite_that_was_killed_has_changed_nothing(own_server):
