@@ -193,7 +193,7 @@ def test_what_a_pause_holds_back_runs_as_if_seen_then(own_server, mode, commands
         clients = [server.client() for _ in commands[:-1]]
         for client, command in zip(clients, commands):
             client.connection.send_command(*command)
-            time.sleep(0.02)
+            time.sleep(0.1)  # the server has read it by then
         assert [c.connection.read_response() for c in clients] + [reply(admin, *commands[-1])] == replies
         for client in clients:
             client.close()
@@ -205,7 +205,7 @@ def test_an_exec_that_a_pause_holds_back_finds_what_is_written_before_it(three):
     c.execute_command("CLIENT", "PAUSE", 1000, "WRITE")
     for client, command in ((b, ("SET", "k", "v")), (a, ("EXEC",))):
         client.connection.send_command(*command)
-        time.sleep(0.02)
+        time.sleep(0.1)
     assert [client.connection.read_response() for client in (b, a)] == [b"OK", [0, b"w"]]
 
 
