@@ -55,7 +55,7 @@ static uint64_t count(void) {
 }
 
 static bool is_full(void) {
-    return young_bytes(&ckv.shared.young) > FULL(ckv.shared.young.limit);
+    return ckv.shared.young.bytes > FULL(ckv.shared.young.limit);
 }
 
 /* Fills a batch. Where nothing old was found among all there is, it is not looked for again soon.

@@ -301,7 +301,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     check_all(m);
     map_leave(m);
     map_free(m);
-    MUST(young_bytes(&all.young) == 0);
+    MUST(all.young.bytes == 0);
     hot_clear(&all.hot);
     return 0;
 }

@@ -180,6 +180,23 @@ def test_encoded_before_a_record_is_evicted_for_them(own_server):
         assert info(r)["evicted_records"] < len(stored) // 50
 
 
+def test_a_map_that_is_renamed_leaves_its_share(own_server):
+    """Its values stay as they are; of what may be young they take nothing."""
+    with own_server({"ckv.maps": 1, "ckv.young-memory": 1 << 20}).client() as r:
+        values = [random.Random(i).randbytes(2000) for i in range(500)]
+        pipe = r.pipeline(transaction=True)
+        for i, value in enumerate(values[:400]):
+            pipe.execute_command("CSET", f"there:{i}", value)
+        pipe.execute_command("RENAME", "ckv:0", "elsewhere")
+        for i, value in enumerate(values[400:]):
+            pipe.execute_command("CSET", f"here:{i}", value)
+        pipe.execute()
+        assert info(r)["encoded_at_once"] == 0
+        r.execute_command("DEL", "ckv:0")
+        r.execute_command("RENAME", "elsewhere", "ckv:0")
+        assert [r.execute_command("CGET", f"there:{i}") for i in range(400)] == values[:400]
+
+
 # --- hot values: decoded again and again, kept decoded ---
 
 

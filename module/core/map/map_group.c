@@ -4,8 +4,10 @@
 
 #define TOTALS (sizeof(map_totals) / sizeof(uint64_t))
 
-/* Adds how much `now` is more than `before`, less than nothing as well. */
-static void add(map_group *g, const map_size *now, const map_size *before) {
+/* Adds to a map's group how much `now` is more than `before`, less than nothing as well. */
+static void add(const map *m, const map_size *now, const map_size *before) {
+    map_group *g = m->group;
+    m->shared->young.bytes += now->totals.young_bytes - before->totals.young_bytes;
     g->buckets += (uint64_t)now->buckets - before->buckets;
     const uint64_t *to = (const uint64_t *)&now->totals, *from = (const uint64_t *)&before->totals;
     uint64_t *sum = (uint64_t *)&g->totals;
@@ -22,7 +24,7 @@ void map_group_add(map_group *g, const map_group *more) {
 
 void map_tell_group(const map *m, const map_size *before) {
     map_size now = map_size_now(m);
-    if (m->group) add(m->group, &now, before);
+    if (m->group) add(m, &now, before);
 }
 
 void map_join(map *m, map_group *group) {
@@ -39,7 +41,7 @@ void map_leave(map *m) {
     uncounted_settle(m->shared);
     map_size now = map_size_now(m);
     const map_size nothing = {0};
-    add(m->group, &nothing, &now);
+    add(m, &nothing, &now);
     m->group->maps--;
     m->group = NULL;
 }

@@ -3,8 +3,8 @@
 
 /* What hot values may take, as young ones leave room for them. */
 static uint64_t room(const map_shared *s) {
-    uint64_t young = young_bytes(&s->young);
-    uint64_t left = young < s->young.limit ? s->young.limit - young : 0;
+    const young_state *young = &s->young;
+    uint64_t left = young->bytes < young->limit ? young->limit - young->bytes : 0;
     return map_at_most(s->hot.limit, left);
 }
 

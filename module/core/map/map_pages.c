@@ -43,7 +43,6 @@ static void free_bucket(const map *m, bucket *b) {
 
 void map_free(map *m) {
     const mem *mem = m->shared->mem;
-    young_note_bytes(&m->shared->young, 0 - m->totals.young_bytes);
     for (uint32_t i = 0; i < m->buckets; i++) free_bucket(m, map_bucket(m, i));
     for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT)
         mem->free(m->segments[i / MAP_SEGMENT - 1]);

@@ -40,7 +40,7 @@ void map_shared_keep_hot(map_shared *s, uint64_t stored) {
 
 /* For a value that may be young. */
 static void make_room(map_shared *s, size_t n) {
-    uint64_t wanted = young_bytes(&s->young) + s->hot.bytes + n + YOUNG_EXTRA;
+    uint64_t wanted = s->young.bytes + s->hot.bytes + n + YOUNG_EXTRA;
     if (s->young.limit > 0 && young_is_long(n) && wanted > s->young.limit)
         hot_make_room(&s->hot, wanted - s->young.limit, n + YOUNG_EXTRA);
 }

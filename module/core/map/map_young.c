@@ -53,7 +53,6 @@ static void take_from_list(map *m, large *l) {
 void map_young_enter(map *m, large *l, size_t bytes) {
     m->totals.young++;
     m->totals.young_bytes += bytes;
-    young_note_bytes(&m->shared->young, bytes);
     append(m, l);
 }
 
@@ -61,14 +60,12 @@ void map_young_leave(map *m, large *l, size_t bytes) {
     m->totals.young--;
     m->shared->young.left++;
     m->totals.young_bytes -= bytes;
-    young_note_bytes(&m->shared->young, 0 - (uint64_t)bytes);
     take_from_list(m, l);
 }
 
 void map_young_moved(map *m, const large *before, large *now, size_t grown) {
     const young_tail *tail = large_tail(now);
     m->totals.young_bytes += grown;
-    young_note_bytes(&m->shared->young, grown);
     if (m->to_encode == before) m->to_encode = now;
     *(tail->older ? &large_tail(tail->older)->newer : &m->oldest) = now;
     *(tail->newer ? &large_tail(tail->newer)->older : &m->newest) = now;

@@ -5,7 +5,6 @@
 #ifndef CKV_YOUNG_H
 #define CKV_YOUNG_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,26 +19,18 @@
 struct map;
 
 typedef struct young_state {
-    uint64_t limit;         /* bytes that they may take; 0: there are no new ones */
-    _Atomic uint64_t bytes; /* that they take as allocated; maps are freed on other threads, too */
-    uint64_t last_number;   /* of a value of any map */
-    struct map *ring;       /* the maps of a group that may have something to encode; its first */
-    uint32_t maps;          /* in it */
-    uint64_t left;          /* records that are young no longer, since the start */
+    uint64_t limit; /* bytes that they may take; 0: there are no new ones */
+    uint64_t bytes; /* that they take as allocated, in maps of a group: nothing else settles */
+    uint64_t last_number; /* of a value of any map */
+    struct map *ring;     /* the maps of a group that may have something to encode; its first */
+    uint32_t maps;        /* in it */
+    uint64_t left;        /* records that are young no longer, since the start */
     /* Values, since the start: */
     uint64_t settled; /* that were encoded while young, */
     uint64_t spared;  /* that never met an encoder: overwritten or deleted before, */
     uint64_t at_once; /* that were encoded at once, for lack of room, */
     uint64_t read;    /* and how often one was read while it was young */
 } young_state;
-
-static inline void young_note_bytes(young_state *s, uint64_t more) {
-    atomic_fetch_add_explicit(&s->bytes, more, memory_order_relaxed);
-}
-
-static inline uint64_t young_bytes(const young_state *s) {
-    return atomic_load_explicit(&s->bytes, memory_order_relaxed);
-}
 
 /* Whether a value of n bytes is one that can be young at all. */
 static inline bool young_is_long(size_t n) {
@@ -49,7 +40,7 @@ static inline bool young_is_long(size_t n) {
 /* Whether a new value of n bytes becomes one; `hot` bytes of the limit are another's (hot.h). */
 static inline bool young_may_be(young_state *s, size_t n, uint64_t hot) {
     if (!s->limit || !young_is_long(n)) return false;
-    if (young_bytes(s) + hot + n + YOUNG_EXTRA <= s->limit) return true;
+    if (s->bytes + hot + n + YOUNG_EXTRA <= s->limit) return true;
     s->at_once++;
     return false;
 }

@@ -103,7 +103,7 @@ static void check(map *m, unsigned i) {
 
 static void check_all(map *m) {
     CHECK(map_sane(m) && hot_sane(&all.hot));
-    CHECK(young_bytes(&all.young) == m->totals.young_bytes && group_follows(m));
+    CHECK(all.young.bytes == m->totals.young_bytes && group_follows(m));
     CHECK(all.young.maps <= 1 && (all.young.ring == m || !m->to_encode));
     for (unsigned i = 0; i < KEYS; i++) check(m, i);
 }
@@ -369,7 +369,7 @@ static void test_late_results(void) {
     CHECK(len == 700 && !memcmp(got, text + 9, 700));
     CHECK(all.young.spared == 6 && all.young.settled == 0 && map_sane(m));
     free_map(m);
-    CHECK(young_bytes(&all.young) == 0);
+    CHECK(all.young.bytes == 0);
 }
 
 /* When all is settled the map takes what it takes without young values. */
@@ -452,6 +452,20 @@ static void test_tags_of_neighbours(void) {
     free_map(m);
 }
 
+/* What a map that has left its group holds takes nothing of the limit: nobody encodes it. */
+static void test_out_of_its_group(void) {
+    map *m = new_map();
+    CHECK(map_store(m, "one", 3, text, 1000, EXPIRY_NEVER, now_ms));
+    uint64_t one = all.young.bytes;
+    CHECK(one >= 1000);
+    map_leave(m);
+    CHECK(all.young.bytes == 0);
+    CHECK(map_store(m, "two", 3, text, 1000, EXPIRY_NEVER, now_ms) && all.young.bytes == 0);
+    map_join(m, &group);
+    CHECK(all.young.bytes == 2 * one && map_sane(m));
+    free_map(m);
+}
+
 /* A map of long values that are hot, as many as there may be. */
 static map *map_of_hot_values(void) {
     map *m = new_map();
@@ -482,9 +496,9 @@ static void test_hot_values_yield(void) {
     for (int i = 0; i < 2000; i++) {
         CHECK(map_store(m, key, (size_t)sprintf(key, "doc:%d", 10000 + i), text + i + 1, 1000,
                         EXPIRY_NEVER, now_ms));
-        CHECK(young_bytes(&all.young) + all.hot.bytes <= all.young.limit);
+        CHECK(all.young.bytes + all.hot.bytes <= all.young.limit);
     }
-    CHECK(young_bytes(&all.young) > all.young.limit / 4 * 3 && hot_sane(&all.hot));
+    CHECK(all.young.bytes > all.young.limit / 4 * 3 && hot_sane(&all.hot));
     map_shared_keep_hot(&all, 0);
     hot_clear(&all.hot);
     free_map(m);
@@ -505,7 +519,7 @@ static void test_hot_values_go_by_and_by(void) {
         CHECK(before - all.hot.count <= (i == 0 ? 0 : 6));
         if (i == 20) CHECK(all.hot.count < count && all.hot.bytes > all.young.limit);
     }
-    CHECK(young_bytes(&all.young) + all.hot.bytes <= all.young.limit && hot_sane(&all.hot));
+    CHECK(all.young.bytes + all.hot.bytes <= all.young.limit && hot_sane(&all.hot));
     free_map(m);
     count = all.hot.count;
     map_shared_clear(&all);
@@ -525,7 +539,7 @@ static void test_model(void) {
         while (flights[i].begun) settle(&flights[i]);
     check_all(m);
     free_map(m);
-    CHECK(young_bytes(&all.young) == 0);
+    CHECK(all.young.bytes == 0);
 }
 
 int main(void) {
@@ -536,6 +550,7 @@ int main(void) {
     test_late_results();
     test_settled_size();
     test_written_over_in_turn();
+    test_out_of_its_group();
     test_hot_values_yield();
     test_tags_of_neighbours();
     all.young.limit = 64u << 10;
