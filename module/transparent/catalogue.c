@@ -91,6 +91,28 @@ static bool leaves_strings(RedisModuleCallReply *command) {
            (has_category(command, "@string") || has_category(command, "@keyspace"));
 }
 
+/* "flags", of one of the places where a command names keys. */
+static bool is_no_key(RedisModuleCallReply *place) {
+    for (size_t i = 0; i + 1 < RedisModule_CallReplyLength(place); i += 2) {
+        size_t len;
+        const char *field =
+            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(place, i), &len);
+        if (field && len == strlen("flags") && !memcmp(field, "flags", len))
+            return has_word(place, i + 1, "not_key");
+    }
+    return false;
+}
+
+/* Whether what stands where keys would is none: channels, which a cluster spreads as it does keys.
+ */
+static bool names_no_key(RedisModuleCallReply *command) {
+    RedisModuleCallReply *places = RedisModule_CallReplyArrayElement(command, 8);
+    size_t n = places ? RedisModule_CallReplyLength(places) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!is_no_key(RedisModule_CallReplyArrayElement(places, i))) return false;
+    return n > 0;
+}
+
 static RedisModuleCallReply *subcommands(RedisModuleCallReply *command) {
     return RedisModule_CallReplyArrayElement(command, 9);
 }
@@ -133,6 +155,7 @@ static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_ent
     catalogue_kind kind;
     if (special_kind(e->name, &kind)) return kind;
     if (e->served != CATALOGUE_NOT_SERVED) return COMMAND_SERVED;
+    if (names_no_key(command)) return COMMAND_KEYLESS;
     if (has_flag(command, "movablekeys")) return COMMAND_ASK;
     if (e->first > 0) return COMMAND_RANGE;
     return subcommand_has_keys(command) ? COMMAND_ASK : COMMAND_KEYLESS;

@@ -446,3 +446,13 @@ def test_a_name_is_let_go_while_others_wait(server):
         assert r.execute_command("BLMOVE", "source", "target", "LEFT", "LEFT", 1) == b"x"
         r.delete("target")
         wait_for(lambda: r.set("target", "a string") and info(r)["records"] == 1)
+
+
+def test_a_channel_is_no_key(server):
+    """Servers name it where they name keys, for a cluster to spread: a record of its name moved out with each message."""
+    with server.client() as r, server.client() as other:
+        r.mset({"one": "value", "two": "value"})
+        assert r.execute_command("SPUBLISH", "one", "message") == 0
+        other.execute_command("SSUBSCRIBE", "two")
+        assert r.execute_command("SPUBLISH", "two", "message") == 1
+        assert info(r)["moved_out"] == 0 and info(r)["records"] == 2
