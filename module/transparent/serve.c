@@ -1,8 +1,6 @@
 /* serve.c: what becomes of a command. See serve.h. */
 #include "transparent/serve.h"
 
-#include "background/active_expiry.h"
-
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
@@ -23,7 +21,6 @@
 #include "transparent/leave.h"
 #include "transparent/lent.h"
 #include "transparent/permission.h"
-#include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
@@ -348,14 +345,12 @@ static void on_exec(filtered *f) {
 }
 
 static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
-    if (argc == 2 && arg_is(arg(f, 1), "digest")) {
-        if (settings_debug_allowed()) serve_command(f, e, argc);
-        return;
-    }
-    leave_range(f, argc, 2, -1, 1);
-    if (argc == 3 && arg_is(arg(f, 1), "set-active-expire") && settings_debug_allowed() &&
-        will_run())
-        active_expiry_enable(!arg_is(arg(f, 2), "0"));
+    bool serves = (argc == 2 && arg_is(arg(f, 1), "digest")) ||
+                  (argc == 3 && arg_is(arg(f, 1), "set-active-expire"));
+    if (!serves)
+        leave_range(f, argc, 2, -1, 1);
+    else if (settings_debug_allowed())
+        serve_command(f, e, argc);
 }
 
 /* Ours looks for the keys of a pattern when it runs: what is sorted may be another list by then,
@@ -430,8 +425,8 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
             permission_change();
             acl_queued |= is_queued(f);
         }
-        if (!strcmp(e->name, "config") && argc == 2 && arg_is(arg(f, 1), "resetstat") && will_run())
-            serve_info_reset();
+        if (!strcmp(e->name, "config") && argc == 2 && arg_is(arg(f, 1), "resetstat"))
+            serve_command(f, e, argc);
         break;
     case COMMAND_KEYLESS:
         break;

@@ -1,6 +1,7 @@
 /* serve_debug.c: DEBUG DIGEST. See serve_debug.h. */
 #include "transparent/serve_debug.h"
 
+#include "background/active_expiry.h"
 #include "core/base/siphash.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
@@ -9,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WORDS 3 /* of a digest, 64 bits each */
@@ -80,8 +82,15 @@ static void add_key(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleKey
     if (!s || s->place == PLACES_NONE) add_other(d, name, bytes, key_len);
 }
 
+static int set_active_expire(RedisModuleCtx *ctx, RedisModuleString **argv) {
+    RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "debug", argv + 1, 2);
+    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR)
+        active_expiry_enable(atoi(RedisModule_StringPtrLen(argv[2], NULL)) != 0);
+    return native_reply(ctx, reply);
+}
+
 int serve_debug(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc != 2) return native_run(ctx, argv, argc);
+    if (argc == 3) return set_active_expire(ctx, argv);
     digest d = {.ctx = ctx};
     int selected = RedisModule_GetSelectedDb(ctx);
     for (int db = 0; RedisModule_SelectDb(ctx, db) == REDISMODULE_OK; db++) {

@@ -90,7 +90,7 @@ static void read_counters(uint64_t now[COUNTERS]) {
     memcpy(now, all, sizeof all);
 }
 
-void serve_info_reset(void) {
+static void reset(void) {
     read_counters(at_reset);
     memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
     native_forget_calls();
@@ -316,4 +316,11 @@ int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModule_FreeString(ctx, text);
     RedisModule_FreeCallReply(reply);
     return REDISMODULE_OK;
+}
+
+int serve_config(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    RedisModuleCallReply *reply =
+        native_call(ctx, NATIVE_KEEPS_SILENT, "config", argv + 1, (size_t)argc - 1);
+    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR) reset();
+    return native_reply(ctx, reply);
 }

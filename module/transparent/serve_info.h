@@ -15,8 +15,7 @@
 #include "commands/commands.h"
 
 command serve_info;
-
 /* CONFIG RESETSTAT: what has been counted up to now is not shown any more. */
-void serve_info_reset(void);
+command serve_config;
 
 #endif

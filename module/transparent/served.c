@@ -30,9 +30,10 @@ typedef struct served_command {
     uint64_t key_flags;
 } served_command;
 
-#define READS_FAST  "readonly fast"
-#define READS_KEY   REDISMODULE_CMD_KEY_RO /* nothing of what it holds */
-#define READS_VALUE (REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS)
+#define SERVER_ADMIN "admin deny-script allow-loading allow-stale"
+#define READS_FAST   "readonly fast"
+#define READS_KEY    REDISMODULE_CMD_KEY_RO /* nothing of what it holds */
+#define READS_VALUE  (REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS)
 
 /* As served_command has them. */
 #define SERVED_COMMANDS(X)                                                                         \
@@ -84,7 +85,8 @@ typedef struct served_command {
     X(keys, SERVED_KEYLESS, false, serve_keys, "readonly", "keyspace dangerous", 0)                \
     X(clusterscan, SERVED_CURSOR, false, serve_cluster_scan, "readonly", "keyspace", READS_VALUE)  \
     X(randomkey, SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace", 0)                \
-    X(debug, SERVED_FIGURES, false, serve_debug, "admin deny-script", "admin dangerous", 0)        \
+    X(debug, SERVED_FIGURES, false, serve_debug, SERVER_ADMIN, "admin dangerous", 0)               \
+    X(config, SERVED_FIGURES, false, serve_config, SERVER_ADMIN, "admin dangerous", 0)             \
     X(cluster, SERVED_FIGURES, false, serve_cluster, "allow-stale", "slow", 0)                     \
     X(info, SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous", 0)
 

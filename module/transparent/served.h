@@ -17,7 +17,8 @@
 typedef enum served_keys {
     SERVED_KEYLESS, /* it concerns all keys */
     SERVED_CURSOR,  /* the same; the first argument leads to a node of a cluster, as a key would */
-    SERVED_FIGURES, /* none: it tells of them, and the server itself may as well */
+    SERVED_FIGURES, /* none: it is about what they add up to, and the server itself may run it as
+                       well */
     SERVED_FIRST,   /* the first argument */
     SERVED_SECOND,  /* the second one, if there is one */
     SERVED_STORE,   /* the first one, and the one behind the word STORE */

@@ -1,8 +1,10 @@
 """DEBUG DIGEST in the transparent mode: by it, what two servers hold is compared, whatever form it has there."""
 
+import time
+
 import pytest
 
-from helpers import wait_for
+from helpers import info, wait_for
 
 EMPTY = b"0" * 40
 
@@ -90,3 +92,19 @@ def test_who_may_not_use_debug_does_not_stop_the_expiry(own_server):
             r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
         r.set("key", "v", px=10)
         wait_for(lambda: int(r.info("ckv")["ckv_records"]) == 0)
+
+
+@pytest.mark.parametrize("end, expires", (("DISCARD", True), ("EXEC", False)))
+def test_what_is_queued_stops_the_expiry_when_it_runs(own_server, end, expires):
+    server = own_server({"ckv.prefixes": "*"})
+    with server.client() as r:
+        for words in (("MULTI",), ("DEBUG", "SET-ACTIVE-EXPIRE", "0"), (end,)):
+            r.execute_command(*words)
+        r.set("key", "v", px=10)
+        if expires:
+            wait_for(lambda: info(r)["records"] == 0)
+        else:
+            time.sleep(0.8)
+            assert info(r)["records"] == 1
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "1")
+            wait_for(lambda: info(r)["records"] == 0)

@@ -124,6 +124,24 @@ def test_resetstat_resets_them(pair):
         assert r.info("commandstats")["cmdstat_get"]["calls"] == 1
 
 
+@pytest.mark.parametrize("end", ("DISCARD", "EXEC", "EXEC of what is watched"))
+def test_what_is_queued_resets_them_when_it_runs(pair, end):
+    left = []
+    for server in pair:
+        with server.client() as r, server.client() as other:
+            r.set("key", "value")
+            for _ in range(100):
+                r.get("key")
+            r.execute_command("WATCH", "watched")
+            r.execute_command("MULTI")
+            assert r.execute_command("CONFIG", "RESETSTAT") == b"QUEUED"
+            if end == "EXEC of what is watched":
+                other.set("watched", "value")
+            left.append([r.execute_command(end.split()[0]), r.info("stats")["keyspace_hits"]])
+            left[-1].append(r.info("commandstats")["cmdstat_get"]["calls"] if left[-1][1] else 0)
+    assert left[0] == left[1] == {"DISCARD": [b"OK", 100, 100], "EXEC": [[b"OK"], 0, 0]}.get(end, [None, 100, 100])
+
+
 def test_databases_with_records_of_several_kinds(pair):
     for server in pair:
         for db in (0, 3):
