@@ -4,15 +4,16 @@
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
 #include "keyspace/prefixes.h"
-#include "server/reply.h"
-#include "server/clock.h"
 #include "keyspace/replicate.h"
+#include "server/clock.h"
+#include "server/reply.h"
+#include "server/role.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define VALUE_MAX (512LL << 20) /* proto-max-bulk-len as Redis has it by default */
+#define VALUE_MAX (512ULL << 20) /* proto-max-bulk-len as Redis has it by default */
 
 /* The value that is there, the empty one if there is none. NULL: damaged, and that is the reply. */
 static const uint8_t *value_or_empty(record *r, size_t *len) {
@@ -20,9 +21,11 @@ static const uint8_t *value_or_empty(record *r, size_t *len) {
     return r->found ? record_value(r, len) : (const uint8_t *)"";
 }
 
-/* Whether a value may grow to that length; replies the error if not. */
+/* Whether a record may grow to that length; replies the error if not. How long what is sent may be
+ * the server has judged by its own setting, or another server has. */
 static bool length_allowed(RedisModuleCtx *ctx, uint64_t len) {
-    if (len <= (uint64_t)VALUE_MAX) return true;
+    bool judged = native_sent(ctx) || role_repeats(ctx);
+    if (len <= (judged ? MAP_RECORD_MAX : VALUE_MAX)) return true;
     reply_error(ctx, ERROR_TOO_LONG);
     return false;
 }
@@ -55,8 +58,8 @@ static int overlay(record *r, size_t offset, const char *part, size_t part_len, 
     size_t len;
     if (!record_value_len(r, &len)) return REDISMODULE_OK;
     size_t total = offset + part_len > len ? offset + part_len : len;
-    if (!length_allowed(r->ctx, total)) return REDISMODULE_OK;
     if (is_left_to_server(r, offset, total)) return native_leave(r->ctx, c->argv, c->argc);
+    if (!length_allowed(r->ctx, total)) return REDISMODULE_OK;
     const uint8_t *value = value_or_empty(r, &len);
     if (!value) return REDISMODULE_OK;
     uint8_t *changed = RedisModule_Calloc(1, total + 1);
@@ -90,7 +93,6 @@ int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!record_value_len(&r, &len)) return REDISMODULE_OK;
     const char *part = RedisModule_StringPtrLen(argv[3], &part_len);
     if (part_len == 0) return RedisModule_ReplyWithLongLong(ctx, (long long)len);
-    if (!length_allowed(ctx, (uint64_t)offset + part_len)) return REDISMODULE_OK;
     change c = {"CSETRANGE", "setrange", argv, argc};
     return overlay(&r, (size_t)offset, part, part_len, &c);
 }
@@ -119,10 +121,14 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* The value as a string object, to be read as a number; "0" if there is none. NULL: damaged. */
+#define NUMBER_ROOM 5120 /* no server reads text of so many bytes as a number */
+
+/* The value as a string object, to be read as a number; "0" if there is none, "" if it is too long
+ * for one. NULL: damaged. */
 static RedisModuleString *number_text(record *r) {
     if (!r->found) return RedisModule_CreateString(r->ctx, "0", 1);
-    size_t len;
+    size_t len = map_value_len(r->in->m, &r->pos);
+    if (len >= NUMBER_ROOM && len != CODEC_NO_ROOM) return RedisModule_CreateString(r->ctx, "", 0);
     const uint8_t *value = record_value(r, &len);
     return value ? RedisModule_CreateString(r->ctx, (const char *)value, len) : NULL;
 }
@@ -196,7 +202,8 @@ int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     n += by;
     if (isnan(n) || isinf(n))
         return reply_error(ctx, "ERR increment would produce NaN or Infinity");
-    char digits[5120]; /* the longest long double there is has 4933 digits before the point */
+    char
+        digits[NUMBER_ROOM]; /* the longest long double there is has 4933 digits before the point */
     size_t len = print_float(digits, sizeof digits, n);
     if (!record_put_keeping_expiry(&r, digits, len)) return REDISMODULE_OK;
     RedisModuleString *result = RedisModule_CreateString(ctx, digits, len);

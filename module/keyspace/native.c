@@ -143,7 +143,9 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (move_out(ctx, argv[1], MOVE_ANY) == MOVE_DONE) replicate_moved_out(ctx, argv[1]);
+    move_result result = move_out(ctx, argv[1], MOVE_ANY);
+    if (result == MOVE_LEFT) return RedisModule_ReplyWithError(ctx, ERROR_DAMAGED);
+    if (result == MOVE_DONE) replicate_moved_out(ctx, argv[1]);
     return native_reply(
         ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }

@@ -162,3 +162,17 @@ def test_changed_values_are_stored_like_others(r):
             ("CINCR",), ("CGETDEL",), ("CSETNX", "1"), ("CSTRLEN",), ("CGETEX", "PERSIST"), ("CGETEX", "EX", 1000),
         ])
         both(r, command, key, *args)
+
+
+def test_what_is_too_long_for_a_number_is_not_decoded(own_server):
+    """Of 17 MB, to read all takes as long as thousands of refusals."""
+    server = own_server()
+    with server.client() as r:
+        r.execute_command("CSET", "text", b"".join(b"%d bottles of beer on the wall, " % i for i in range(500_000)))
+        r.execute_command("CKV", "OPTIMIZE")
+        for command, error in (("CINCR text", "not an integer"), ("CINCRBYFLOAT text 1", "not a valid float"), ("CDECRBY text 5", "not an integer")):
+            assert all(error in str(reply(r, *command.split())) for _ in range(20))
+        assert len(r.execute_command("CGET", "text")) == r.execute_command("CSTRLEN", "text")
+        took = {name: line["usec"] for name, line in r.info("commandstats").items()}
+        for name in ("cincr", "cincrbyfloat", "cdecrby"):
+            assert took[f"cmdstat_{name}"] < took["cmdstat_cget"]
