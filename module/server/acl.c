@@ -2,6 +2,7 @@
 #include "server/acl.h"
 
 #include "server/own_call.h"
+#include "server/reply.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,6 +10,10 @@
 #define REDIS_7_2 0x00070200
 
 static bool trust;
+
+static bool is_old(void) {
+    return RedisModule_GetServerVersion() < REDIS_7_2;
+}
 
 bool acl_trust(bool trusted) {
     bool was = trust;
@@ -19,7 +24,7 @@ bool acl_trust(bool trusted) {
 /* Redis 7.0 takes it for granted that there is a user when it is asked for his name, and asks
  * itself when it is to call a command as him, even one that there is not. */
 static bool has_user(RedisModuleCtx *ctx) {
-    if (RedisModule_GetServerVersion() >= REDIS_7_2) return true;
+    if (!is_old()) return true;
     errno = 0;
     RedisModuleCallReply *reply = own_call(ctx, "ckv.nothing", "C");
     if (reply) RedisModule_FreeCallReply(reply);
@@ -101,11 +106,22 @@ static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
     return false;
 }
 
+void acl_reply_refusal(RedisModuleCtx *ctx, const char *text, const char *in_old_script) {
+    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
+    reply_error(ctx, "%s%s",
+                !script    ? "NOPERM "
+                : is_old() ? "ERR "
+                           : "ERR ACL failure in script: ",
+                script && is_old() ? in_old_script : text);
+}
+
 void acl_reply_key_denied(RedisModuleCtx *ctx) {
-    RedisModule_ReplyWithError(ctx, RedisModule_GetServerVersion() >= REDIS_7_2
-                                        ? "NOPERM No permissions to access a key"
-                                        : "NOPERM this user has no permissions to access one of "
-                                          "the keys used as arguments");
+    acl_reply_refusal(
+        ctx,
+        is_old() ? "this user has no permissions to access one of the keys used as arguments"
+                 : "No permissions to access a key",
+        "The user executing the script can't access at least one of the keys mentioned in the "
+        "command arguments");
 }
 
 /* Asks for the user behind the call; replies if he may not. */

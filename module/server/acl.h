@@ -23,7 +23,10 @@ bool acl_trust(bool trusted);
 /* Whether rules, words with a space between, have a word. */
 bool acl_has_word(const char *text, size_t len, const char *word);
 
-/* What the server says to who may not access a key. */
+/* Refuses as the server does one of its own commands: in scripts, and in those of Redis 7.0, it has
+ * other words. */
+void acl_reply_refusal(RedisModuleCtx *ctx, const char *text, const char *in_old_script);
+/* The same of who may not access a key. */
 void acl_reply_key_denied(RedisModuleCtx *ctx);
 
 /* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */

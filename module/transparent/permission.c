@@ -422,26 +422,11 @@ static bool denied_keys(const refusal *r) {
     return may;
 }
 
-/* As the server refuses one of its own: there are four ways. */
-static void reply_refusal(const refusal *r, const char *text, const char *in_old_script) {
-    bool script = RedisModule_GetContextFlags(r->ctx) & REDISMODULE_CTX_FLAGS_LUA;
-    bool old = RedisModule_GetServerVersion() < REDIS_7_2;
-    reply_error(r->ctx, "%s%s",
-                !script ? "NOPERM "
-                : old   ? "ERR "
-                        : "ERR ACL failure in script: ",
-                script && old ? in_old_script : text);
-}
-
+/* The log names the first key: which of several it was the server tells nobody. */
 static void refuse_keys(const refusal *r) {
-    int key = is_container(r->name) && r->argc > 2 ? 2 : 1;
-    RedisModule_ACLAddLogEntry(r->ctx, r->user, r->argv[key], REDISMODULE_ACL_LOG_KEY);
-    reply_refusal(r,
-                  RedisModule_GetServerVersion() >= REDIS_7_2
-                      ? "No permissions to access a key"
-                      : "this user has no permissions to access one of the keys used as arguments",
-                  "The user executing the script can't access at least one of the keys mentioned "
-                  "in the command arguments");
+    bool second = (is_container(r->name) || !strcmp(r->name, "msetex")) && r->argc > 2;
+    RedisModule_ACLAddLogEntry(r->ctx, r->user, r->argv[second ? 2 : 1], REDISMODULE_ACL_LOG_KEY);
+    acl_reply_key_denied(r->ctx);
 }
 
 static void refuse_command(const refusal *r) {
@@ -458,7 +443,8 @@ static void refuse_command(const refusal *r) {
                  RedisModule_StringPtrLen(r->who, NULL), name);
     else
         snprintf(text, sizeof text, "this user has no permissions to run the '%s' command", name);
-    reply_refusal(r, text, "The user executing the script can't run this command or subcommand");
+    acl_reply_refusal(r->ctx, text,
+                      "The user executing the script can't run this command or subcommand");
 }
 
 bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc) {

@@ -188,6 +188,8 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool ask
     e.flags = flags;
     e.syntax = NULL;
     e.function = entries[served][asks];
+    /* Counted keys are there or not: the server would check them whatever they are. */
+    if (asks && e.keys == KEYS_COUNTED && places_layout() != PLACES_SLOTS) e.keys = KEYS_NONE;
     if ((asks && e.keys != KEYS_COUNTED && hides_keys()) || s->keys == SERVED_CURSOR)
         e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;

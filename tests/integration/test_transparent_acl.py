@@ -388,3 +388,28 @@ def test_what_is_refused_is_counted_and_logged_as_by_a_plain_server(own_server):
     told = [refusals(own_server(config)) for config in ({}, {"ckv.prefixes": "*"})]
     assert told[0] == told[1]
     assert len(told[0][0]) > 1
+
+
+def test_a_script_is_refused_in_the_words_of_a_plain_server(own_server):
+    """Also where the option of a command reads what its user may only write, and where keys are counted."""
+    told = []
+    for server in (own_server({"ckv.prefixes": "*"}), own_server(module=False)):
+        with server.client() as r:
+            known = r.execute_command("COMMAND", "INFO", "MSETEX") != [None]
+            r.set("k", "v")
+            r.execute_command("ACL", "SETUSER", "writes", "on", ">pw", "%W~k", "+@all")
+            r.execute_command("ACL", "SETUSER", "reads", "on", ">pw", "%R~k", "+@all")
+            r.execute_command("ACL", "SETUSER", "neither", "on", ">pw", "~other", "+@all", "-mget", *(["-msetex"] if known else []))
+            answers = []
+            time.sleep(0.2)  # by then it is known what all users may
+            r.get("k")
+            for name in ("writes", "reads", "neither"):
+                user = Replies(server, name)
+                for command in ("SET k v GET", "MSETEX 1 k v", "MSETEX 2 other v k v", "MGET k", "GETSET k v"):
+                    asked = user.ask([command.split(), ["EVAL", "return redis.call(unpack(ARGV))", 0, *command.split()]])
+                    answers += [(type(answer), str(answer)) for answer in asked]
+                user.close()
+            log = [entry if isinstance(entry, dict) else dict(zip(entry[::2], entry[1::2])) for entry in r.execute_command("ACL", "LOG")]
+            answers.append(sorted(str(entry.get(b"object", entry.get("object"))) for entry in log if known))
+            told.append(answers)
+    assert told[0] == told[1]
