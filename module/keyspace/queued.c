@@ -1,32 +1,37 @@
 /* queued.c: keys that a transaction leaves to the server. See queued.h. */
 #include "keyspace/queued.h"
 
+#include "keyspace/claims.h"
+#include "keyspace/spent.h"
 #include "server/role.h"
 
-#include <string.h>
+/* Names. Where it is never sure that no transaction is open, those that others have sent are let go
+ * when so many more have come. */
+#define OTHERS_MAX 800000
+#define KEYS_MAX   50000
+#define LONG_NAME  128 /* bytes: counts as one name more */
 
-/* Where transactions never end all at once, keys that were remembered so many keys ago are let go,
- * if all have begun since; of those whose beginning is not known, so many. */
-#define KEYS_MAX         50000
-#define LONG_NAME        128 /* bytes: counts as one name more */
-#define KEYS_MAX_DOUBTED (16 * KEYS_MAX)
-
-/* In a transaction, by number: the generation of keys in which it began. NULL: none. */
-static RedisModuleDict *clients;
-static bool doubt = true; /* some of others may be open */
+static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
+static bool doubt = true;        /* some of others may be open */
 static struct {
     bool any;             /* until they are listed, there may be some */
     RedisModuleDict *who; /* NULL: they have not been listed yet */
 } unseen;
+/* Keys of clients in a transaction, and when they are looked through for some that are in none. */
+static claims queued;
+static size_t look_at = KEYS_MAX;
+/* Whose EXEC has come, of those who have such keys, and may have yet to run. */
+static struct {
+    uint64_t last; /* QUEUED_ANYBODY: nobody's */
+    bool others;
+} ending;
+/* Keys of others, who may be in one. */
 static struct {
     RedisModuleDict *newer, *older; /* NULL: none */
-    uintptr_t generation;           /* of the newer ones */
     uint64_t size;                  /* of the newer ones: names */
-    uint64_t most;                  /* before the older ones may go */
-} keys = {.most = KEYS_MAX};
-/* NULL: none. Names, and how many clients have sent each in their last command that may block; and
- * these clients' names, one behind the other. */
-static RedisModuleDict *awaited, *waiting;
+} keys;
+/* Keys that a client's last command that may block has named. */
+static claims awaited;
 /* Of these the names that anybody has sent, as in keys.size; and whether they were too many to
  * keep.
  */
@@ -50,16 +55,38 @@ static bool holds(RedisModuleDict *d, const void *key, size_t len) {
     return !missing;
 }
 
-/* What was remembered is needed until the last EXEC is through. */
-static void forget_if_done(void) {
-    if (clients || doubt || in_exec()) return;
-    free_dict(&keys.newer);
-    free_dict(&keys.older);
-    keys.size = 0;
-    keys.most = KEYS_MAX;
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+bool queued_in_transaction(uint64_t client) {
+    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
+           info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
 }
 
-/* ---- transactions ---------------------------------------------------------------------------- */
+static void leave_clients(uint64_t client) {
+    if (!clients) return;
+    RedisModule_DictDelC(clients, &client, sizeof client, NULL);
+    if (RedisModule_DictSize(clients) == 0) free_dict(&clients);
+}
+
+/* A MULTI that was refused, for want of permission, began nothing; and nobody tells that a
+ * primary's transaction was broken off. */
+static bool needs_keys(uint64_t client) {
+    bool open = queued_in_transaction(client);
+    if (!open) leave_clients(client);
+    return open;
+}
+
+/* Whose EXEC is through needs its keys no more. While there is doubt, something may be held back:
+ * then that is asked when somebody counts. */
+static void forget_if_done(void) {
+    if (ending.last == QUEUED_ANYBODY || doubt || in_exec()) return;
+    if (ending.others) claims_keep(&queued, needs_keys);
+    ending.others = false;
+    if (queued_in_transaction(ending.last)) return;
+    claims_drop(&queued, ending.last);
+    ending.last = QUEUED_ANYBODY;
+}
 
 void queued_begin(uint64_t client) {
     forget_if_done();
@@ -68,17 +95,27 @@ void queued_begin(uint64_t client) {
         return;
     }
     if (!clients) clients = RedisModule_CreateDict(NULL);
-    /* A MULTI within a transaction is refused, and that goes on. */
-    RedisModule_DictSetC(clients, &client, sizeof client, (void *)keys.generation);
+    RedisModule_DictSetC(clients, &client, sizeof client, NULL);
 }
 
-void queued_end(uint64_t client) {
+static void end(uint64_t client) {
     if (client == QUEUED_ANYBODY) return;
     queued_await_begin(client);
     if (unseen.who) RedisModule_DictDelC(unseen.who, &client, sizeof client, NULL);
-    if (!clients) return;
-    RedisModule_DictDelC(clients, &client, sizeof client, NULL);
-    if (RedisModule_DictSize(clients) == 0) free_dict(&clients);
+    leave_clients(client);
+}
+
+void queued_exec(uint64_t client) {
+    forget_if_done();
+    end(client);
+    if (!claims_any(&queued, client)) return;
+    ending.others |= ending.last != QUEUED_ANYBODY && ending.last != client;
+    ending.last = client;
+}
+
+void queued_end(uint64_t client) {
+    end(client);
+    claims_drop(&queued, client);
 }
 
 void queued_begin_unseen(void) {
@@ -106,8 +143,14 @@ bool queued_open(uint64_t client) {
 }
 
 void queued_counted(size_t transactions) {
+    claims_keep(&queued, needs_keys);
+    ending.last = QUEUED_ANYBODY;
+    ending.others = false;
     doubt = transactions > (clients ? RedisModule_DictSize(clients) : 0);
-    forget_if_done();
+    if (doubt) return;
+    spent_take(&keys.newer, NULL, NULL);
+    spent_take(&keys.older, NULL, NULL);
+    keys.size = 0;
 }
 
 bool queued_doubted(void) {
@@ -116,106 +159,48 @@ bool queued_doubted(void) {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Whether somebody has begun before the newer ones. */
-static bool needs_older(void) {
-    bool needed = keys.older && doubt && keys.most < KEYS_MAX_DOUBTED;
-    if (!keys.older || !clients) return needed;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(clients, "^", NULL, 0);
-    void *began;
-    while (!needed && RedisModule_DictNextC(it, NULL, &began))
-        needed = (uintptr_t)began < keys.generation;
-    RedisModule_DictIteratorStop(it);
-    return needed;
-}
-
-/* A MULTI that was refused, for want of permission, began nothing. */
-static void forget_refused(void) {
-    RedisModuleDict *all = clients;
-    if (!all) return;
-    clients = NULL;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(all, "^", NULL, 0);
-    size_t len;
-    void *began;
-    const uint64_t *id;
-    while ((id = RedisModule_DictNextC(it, &len, &began))) {
-        RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-        uint64_t client;
-        memcpy(&client, id, sizeof client);
-        bool ended = RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
-                     !(info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI);
-        if (ended) continue;
-        if (!clients) clients = RedisModule_CreateDict(NULL);
-        RedisModule_DictSetC(clients, &client, sizeof client, began);
-    }
-    RedisModule_DictIteratorStop(it);
-    RedisModule_FreeDict(NULL, all);
-}
-
-/* Rarely asks again where the older ones are needed. */
 static void age(void) {
-    forget_refused();
-    if (needs_older()) {
-        keys.most *= 2;
-        return;
-    }
-    free_dict(&keys.older);
+    spent_take(&keys.older, NULL, NULL);
     keys.older = keys.newer;
     keys.newer = NULL;
     keys.size = 0;
-    keys.generation++;
-    keys.most = KEYS_MAX;
 }
 
-void queued_note(const char *key, size_t len) {
-    forget_if_done();
+static void note_anybodys(const char *key, size_t len) {
     if (holds(keys.newer, key, len)) return;
-    if (keys.size >= keys.most) age();
+    spent_free_some();
+    if (keys.size >= OTHERS_MAX) age();
     keys.size += 1 + len / LONG_NAME;
     if (!keys.newer) keys.newer = RedisModule_CreateDict(NULL);
     RedisModule_DictSetC(keys.newer, (void *)key, len, NULL);
 }
 
-typedef struct awaited_name {
-    struct awaited_name *next;
-    size_t len;
-    char text[];
-} awaited_name;
-
-static void count_awaited(awaited_name *n, int by) {
-    if (!awaited) awaited = RedisModule_CreateDict(NULL);
-    uintptr_t count =
-        (uintptr_t)RedisModule_DictGetC(awaited, n->text, n->len, NULL) + (uintptr_t)by;
-    if (count > 0)
-        RedisModule_DictReplaceC(awaited, n->text, n->len, (void *)count);
-    else
-        RedisModule_DictDelC(awaited, n->text, n->len, NULL);
-    if (RedisModule_DictSize(awaited) == 0) free_dict(&awaited);
+/* What is queued, not what is held back. */
+static bool is_queued_by(uint64_t client) {
+    return client != QUEUED_ANYBODY && (!doubt || queued_in_transaction(client));
 }
 
-static void free_names(awaited_name *n) {
-    while (n) {
-        awaited_name *next = n->next;
-        RedisModule_Free(n);
-        n = next;
+void queued_note(uint64_t client, const char *key, size_t len) {
+    forget_if_done();
+    if (!is_queued_by(client)) {
+        note_anybodys(key, len);
+        return;
     }
+    claims_add(&queued, client, key, len);
+    if (queued.count < look_at) return;
+    claims_keep(&queued, needs_keys);
+    look_at = 2 * queued.count > KEYS_MAX ? 2 * queued.count : KEYS_MAX;
 }
 
-static void let_go(awaited_name *names) {
-    for (awaited_name *n = names; n; n = n->next) count_awaited(n, -1);
-    free_names(names);
-}
+/* ---- keys that somebody waits for ------------------------------------------------------------ */
 
 void queued_await_begin(uint64_t client) {
-    if (client == QUEUED_ANYBODY || !waiting) return;
-    awaited_name *names = NULL;
-    RedisModule_DictDelC(waiting, &client, sizeof client, &names);
-    let_go(names);
-    if (RedisModule_DictSize(waiting) == 0) free_dict(&waiting);
+    if (client != QUEUED_ANYBODY) claims_drop(&awaited, client);
 }
 
 /* Whether one more is kept: of a client that is not known nobody tells when it waits no more. */
 static bool keeps_anybodys(const char *key, size_t len) {
-    if (by_anybody.all || holds(awaited, key, len)) return false;
+    if (by_anybody.all || claims_has(&awaited, QUEUED_ANYBODY, key, len)) return false;
     by_anybody.size += 1 + len / LONG_NAME;
     by_anybody.all = by_anybody.size > KEYS_MAX;
     return !by_anybody.all;
@@ -223,22 +208,15 @@ static bool keeps_anybodys(const char *key, size_t len) {
 
 void queued_await(uint64_t client, const char *key, size_t len) {
     if (client == QUEUED_ANYBODY && !keeps_anybodys(key, len)) return;
-    if (!waiting) waiting = RedisModule_CreateDict(NULL);
-    awaited_name *n = RedisModule_Alloc(sizeof *n + len);
-    n->len = len;
-    memcpy(n->text, key, len);
-    n->next = RedisModule_DictGetC(waiting, &client, sizeof client, NULL);
-    RedisModule_DictReplaceC(waiting, &client, sizeof client, n);
-    count_awaited(n, 1);
+    claims_add(&awaited, client, key, len);
 }
 
 bool queued_awaits(void) {
-    return awaited || by_anybody.all;
+    return awaited.by || by_anybody.all;
 }
 
 bool queued_awaits_unknown(void) {
-    uint64_t anybody = QUEUED_ANYBODY;
-    return by_anybody.all || holds(waiting, &anybody, sizeof anybody);
+    return by_anybody.all || claims_any(&awaited, QUEUED_ANYBODY);
 }
 
 static bool still_waits(uint64_t client) {
@@ -249,38 +227,21 @@ static bool still_waits(uint64_t client) {
 }
 
 void queued_await_look(void) {
-    RedisModuleDict *all = waiting;
-    if (!all) return;
-    waiting = NULL;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(all, "^", NULL, 0);
-    size_t len;
-    void *names;
-    const void *id;
-    while ((id = RedisModule_DictNextC(it, &len, &names))) {
-        uint64_t client;
-        memcpy(&client, id, sizeof client);
-        if (!still_waits(client)) {
-            let_go(names);
-            continue;
-        }
-        if (!waiting) waiting = RedisModule_CreateDict(NULL);
-        RedisModule_DictSetC(waiting, &client, sizeof client, names);
-    }
-    RedisModule_DictIteratorStop(it);
-    RedisModule_FreeDict(NULL, all);
+    claims_keep(&awaited, still_waits);
+}
+
+static bool waits_no_more(uint64_t client) {
+    (void)client;
+    return false;
 }
 
 void queued_await_no_more(void) {
     by_anybody.size = 0;
     by_anybody.all = false;
-    if (!waiting) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(waiting, "^", NULL, 0);
-    void *names;
-    while (RedisModule_DictNextC(it, NULL, &names)) free_names(names);
-    RedisModule_DictIteratorStop(it);
-    free_dict(&waiting);
-    free_dict(&awaited);
+    claims_keep(&awaited, waits_no_more);
 }
+
+/* ---- who asks -------------------------------------------------------------------------------- */
 
 bool queued_holds_all(void) {
     return unseen.any || by_anybody.all;
@@ -289,11 +250,12 @@ bool queued_holds_all(void) {
 bool queued_holds(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
-    bool any = unseen.any || keys.newer || keys.older || queued_awaits();
+    bool any =
+        unseen.any || queued.held || keys.newer || keys.older || awaited.held || by_anybody.all;
     if (!any || role_mirrors()) return false;
     if (unseen.any && !role_loads(ckv.ctx)) return true;
     if (by_anybody.all && !role_loads(ckv.ctx)) return true;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    return holds(keys.newer, text, len) || holds(keys.older, text, len) ||
-           holds(awaited, text, len);
+    return claims_hold(&queued, text, len) || holds(keys.newer, text, len) ||
+           holds(keys.older, text, len) || claims_hold(&awaited, text, len);
 }

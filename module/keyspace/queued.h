@@ -6,8 +6,14 @@
  * as the key is remembered here, whoever writes it leaves it to the server: its own command then
  * does what ours would have done.
  *
- * Redis 7.0 does not tell a filter who sends a command: there the keys of all such commands are
- * remembered while any transaction is open. It does no harm to remember one too many.
+ * Of a client in a transaction they are remembered until that is over: its EXEC is through, which a
+ * pause may have held back, or there will be none.
+ *
+ *      MULTI, command -> is noted | EXEC -> runs | the server says that the client is in none: goes
+ *
+ * Of all others until nobody may be in a transaction that is not known, and nothing is held back.
+ * So it is with all names on Redis 7.0, which does not tell a filter who sends a command. It does
+ * no harm to remember one too many.
  */
 #ifndef CKV_QUEUED_H
 #define CKV_QUEUED_H
@@ -17,13 +23,16 @@
 /* Of a client that is not known. */
 #define QUEUED_ANYBODY 0
 
-/* A client has begun a transaction, or has ended it, with EXEC or without. Anybody can say EXEC
- * without having said MULTI: transactions of anybody end only when somebody has counted. */
+/* A client begins a transaction; its EXEC comes; or it ends otherwise, or is gone. Anybody can say
+ * EXEC without having said MULTI: transactions of anybody end only when somebody has counted. */
 void queued_begin(uint64_t client);
+void queued_exec(uint64_t client);
 void queued_end(uint64_t client);
 
 /* Whether a client may be in a transaction; of anybody, whether some client may. */
 bool queued_open(uint64_t client);
+/* Whether a client that is known is in one, as the server sees it. */
+bool queued_in_transaction(uint64_t client);
 
 /* Somebody has counted the transactions that are open, of all clients. */
 void queued_counted(size_t transactions);
@@ -37,8 +46,8 @@ void queued_begin_unseen(void);
 void queued_list_unseen(const uint64_t *clients, size_t count);
 bool queued_unseen(void);
 
-/* Remembers a key of a command that is queued. */
-void queued_note(const char *key, size_t len);
+/* Remembers a key of a command that is queued, or held back. */
+void queued_note(uint64_t client, const char *key, size_t len);
 /* A client sends a command that may block, and so runs later too (BLMOVE writes a second key when
  * the first has come to be). Its keys are remembered until it, if it is known, is looked at and
  * waits no more, sends another such command or goes; those of one that is not until somebody has

@@ -84,7 +84,7 @@ void leave_key(RedisModuleString *key) {
     const char *text = RedisModule_StringPtrLen(key, &len);
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
-    if (how.runs_later) queued_note(text, len);
+    if (how.runs_later) queued_note(how.client, text, len);
     bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);

@@ -71,10 +71,7 @@ static void on_count(const uint64_t *clients, size_t count) {
 }
 
 static bool is_in_transaction(uint64_t client) {
-    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (!knows_senders()) return queued_open(QUEUED_ANYBODY);
-    return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
-           info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
+    return knows_senders() ? queued_in_transaction(client) : queued_open(QUEUED_ANYBODY);
 }
 
 static void forget(uint64_t client, RedisModuleString *key) {

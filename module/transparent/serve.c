@@ -339,7 +339,7 @@ static void on_end(uint64_t client) {
 
 static void on_exec(filtered *f) {
     leave_queued(sender(f));
-    queued_end(sender(f));
+    queued_exec(sender(f));
     if (acl_queued) permission_change();
     acl_queued &= queued_open(QUEUED_ANYBODY);
 }
@@ -370,10 +370,8 @@ static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
 
 /* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. */
 static bool is_queued(filtered *f) {
-    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
     if (!RedisModule_CommandFilterGetClientId) return now.runs_later;
-    return RedisModule_GetClientInfoById(&client, sender(f)) == REDISMODULE_OK &&
-           client.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
+    return queued_in_transaction(sender(f));
 }
 
 /* ACL and CONFIG: whether users may have other rights behind it. */

@@ -1,11 +1,12 @@
 """Transactions under prefixes: several clients, and everything that may come between queueing and EXEC."""
 
+import re
 import time
 
 import pytest
 import redis
 
-from helpers import comparable, is_error, reply, wait_for, wait_for_replica
+from helpers import comparable, info, is_error, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
 
 
@@ -95,6 +96,50 @@ def test_an_idle_transaction_does_not_keep_the_strings_of_others_out(three):
     for i in range(50):
         b.execute_command("SET", f"k{i}", "v")
     assert int(b.info("ckv")["ckv_records"]) == 50
+
+
+def skip_if_senders_are_unknown(r):
+    if r.info("server")["redis_version"] < "7.2":
+        pytest.skip("a filter is not told who sends a command: names stay until no transaction is open")
+
+
+ENDS = [("EXEC",), ("DISCARD",), ("RESET",), ("EXEC", "too", "many"), (), ("EXEC",)]
+
+
+def test_an_idle_transaction_keeps_its_own_names_only(three):
+    """However those of others have ended."""
+    a, b, c = three
+    skip_if_senders_are_unknown(c)
+    assert reply(a, "MULTI") == b"OK"
+    assert reply(a, "SETBIT", "own", 7, 1) == b"QUEUED"
+    for i, end in enumerate(ENDS):
+        queue = [("MULTI",), ("GETBIT", f"k{i}", 0), ("GETBIT", f"k{i}", 0), ("GETBIT", "own", 0)]
+        assert [reply(b, *command) for command in queue] == [b"OK", *[b"QUEUED"] * 3]
+        c.execute_command("SET", f"k{i}", "v")
+        assert info(c)["records"] == i
+        reply(b, *end) if end else b.connection.disconnect()
+
+        def becomes_a_record():
+            c.execute_command("SET", f"k{i}", "v")
+            return info(c)["records"] == i + 1
+
+        wait_for(becomes_a_record, what=f"a record behind {end}")
+        c.execute_command("SET", "own", "v")
+    assert reply(a, "EXEC") == [0]
+    assert reply(c, "GET", "own") == b"w"
+
+
+def test_many_names_of_a_transaction_go_some_at_a_time(three):
+    """To free them held up everybody, for a millisecond per thousand of them: they are there when the next command is done."""
+    names, (a, b, _) = 20_000, three
+    skip_if_senders_are_unknown(a)
+    queue = [("MULTI",), *(("GETBIT", "%08x" % (i * 0x9E3779B1 % 2**32), 0) for i in range(names))]
+    a.connection.send_packed_command(a.connection.pack_commands(queue))
+    assert [a.connection.read_response() for _ in queue][-1] == b"QUEUED"
+    a.connection.send_packed_command(a.connection.pack_commands([("DISCARD",), ("GET", "missing"), ("INFO", "memory")]))
+    at_once = [a.connection.read_response() for _ in range(3)][-1]
+    at_once = int(re.search(rb"used_memory:(\d+)", at_once).group(1))
+    wait_for(lambda: b.info("memory")["used_memory"] < at_once - 40 * names, what="that all are gone")
 
 
 OPENED_BEFORE = [("APPEND", "d:old", "x"), ("SETBIT", "d:new", 7, 1), ("RENAME", "d:other", "d:renamed"), ("GET", "d:old")]
