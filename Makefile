@@ -157,8 +157,9 @@ build/asan/%.o: %.c Makefile | setup-build
 build/asan/tests/unit/%: build/asan/tests/unit/%.o $(filter build/asan/module/core/%,$(ASAN_O))
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
 
-# Those of ckv-estimate need what of it knows no server.
-build/asan/tests/unit/estimate/%: build/asan/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/asan/%.o)
+# Those of ckv-estimate need what of it knows no server. (By name: of two patterns make takes the one whose
+# prerequisites are there already.)
+$(filter build/asan/tests/unit/estimate/%,$(UNIT)): %: %.o $(ESTIMATE_ALONE:%.c=build/asan/%.o)
 	$(call say,LINK)$(CC) $(SANITIZE) -o $@ $^ $(LIBS)
 
 build/asan/tests/unit/estimate/%.o build/asan/tools/%.o build/asan/bench/%.o \
@@ -204,7 +205,7 @@ build/coverage/%.o: %.c Makefile | setup-build
 build/coverage/tests/unit/%: build/coverage/tests/unit/%.o $(filter build/coverage/module/core/%,$(COVER_O))
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
-build/coverage/tests/unit/estimate/%: build/coverage/tests/unit/estimate/%.o $(ESTIMATE_ALONE:%.c=build/coverage/%.o)
+$(filter build/coverage/tests/unit/estimate/%,$(COVER)): %: %.o $(ESTIMATE_ALONE:%.c=build/coverage/%.o)
 	$(call say,LINK)$(CC) $(COVERAGE) -o $@ $^ $(LIBS)
 
 lint: | setup-lint ## clang-format, cppcheck, and who includes whom (scripts/layers.txt)
