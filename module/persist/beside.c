@@ -57,6 +57,7 @@ static void list_map(int db, const noted *map) {
 static void take_over(void) {
     watched_db(-1);
     maps_unlist_db(-1);
+    migration_flushed(-1);
     /* The size of a database leaves out slots on their way here, and takes long to ask then. */
     bool slots = places_layout() == PLACES_SLOTS;
     for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++) {
@@ -70,7 +71,6 @@ static void take_over(void) {
 
 static void on_async_load(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED) migration_flushed(-1);
     loading = sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED;
     if (sub == REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED) take_over();
     forget_all();

@@ -1,5 +1,8 @@
 """Atomic slot migration, where the server has it (Redis 8.4, Valkey 9)."""
 
+import os
+import signal
+
 import pytest
 
 from atomic import Redis, ended, move, ranges, state, way_of
@@ -173,6 +176,27 @@ def test_a_replica_syncs_anew_meanwhile(cluster, to_sync, halted):
     assert set(scan(to_sync)) >= set(keys[1:])
 
 
+def test_an_import_fails_while_a_replica_is_away(cluster, to_sync, halted):
+    """It hears of that as it loads the file, when it still has what had come of the slot."""
+    source, target, keys, _ = halted
+    pid = to_sync.ask("INFO", "server")["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        target.ask("CLIENT", "KILL", "TYPE", "replica")
+        cluster.way.cancel(source, target)
+        wait_for(lambda: target.ask("INFO", "ckv")["ckv_unserved_maps"] == 0)
+        before = target.ask("INFO")["sync_full"]
+        target.ask("DEBUG", "CHANGE-REPL-ID")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: target.ask("INFO")["sync_full"] > before and to_sync.ask("INFO")["master_link_status"] == "up")
+    cluster.way.halt(source, False)
+    wait_for(lambda: ended(cluster.way, source), 60)
+    move_by_hand(cluster, source, target, slot_of(keys[0]))
+    assert target.ask("CDBSIZE") >= 99
+    wait_for(lambda: to_sync.ask("CDBSIZE") == target.ask("CDBSIZE"))
+
+
 def test_what_is_the_servers_is_counted_meanwhile(cluster, halted):
     """The server leaves out maps of slots that are on their way to it."""
     _, target, _, before = halted
@@ -186,7 +210,10 @@ def test_what_is_the_servers_is_counted_meanwhile(cluster, halted):
     wait_for(lambda: not target.ask("INFO", "ckv")["ckv_prefixes_leaving"])
 
 
-def move_the_old_way(cluster, source, target, slot):
+def move_by_hand(cluster, source, target, slot):
+    """Redis does not let a slot move so that the node still means to migrate."""
+    if cluster.way is Redis:
+        source.ask("CLUSTER", "MIGRATION", "CANCEL", "ALL")
     target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
     source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
     assert source.ask("MIGRATE", "127.0.0.1", target.port, map_name(slot), 0, 5000) == b"OK"
@@ -203,10 +230,7 @@ def test_a_slot_is_not_hidden_for_good_by_a_flush(cluster, halted, flush):
     wait_for(lambda: ended(cluster.way, target))
     cluster.way.halt(source, False)
     wait_for(lambda: ended(cluster.way, source), 60)
-    slot = slot_of(keys[0])
-    if cluster.way is Redis:
-        source.ask("CLUSTER", "MIGRATION", "CANCEL", "ALL")
-    move_the_old_way(cluster, source, target, slot)
+    move_by_hand(cluster, source, target, slot_of(keys[0]))
     assert target.ask("CDBSIZE") >= 99
     assert set(target.ask("CKEYS", "*")) >= set(keys[1:])
 
@@ -233,7 +257,7 @@ def test_what_has_left_is_not_counted(cluster):
     wait_for(lambda: source.ask("INFO", "ckv")["ckv_unserved_maps"] == 0)
     # The slot is not hidden for good, however it comes back.
     target.ask("DEL", b"aside:" + map_name(slot))
-    move_the_old_way(cluster, target, source, slot)
+    move_by_hand(cluster, target, source, slot)
     assert source.ask("CDBSIZE") == before + 99
     assert source.ask("CMGET", *keys[1:]) == [b"v"] * 99
 
