@@ -6,7 +6,6 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
-#include "server/clock.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 
@@ -16,9 +15,6 @@
 #define TIMES      (1ULL << 51)
 #define TIMES_END  4
 #define CURSOR_END (TIMES_END * TIMES)
-
-/* Between two calls of a scan. */
-#define PAUSE_MAX_US (300 * 1000000ULL)
 
 /* ---- whom is asked --------------------------------------------------------------------------- */
 
@@ -68,26 +64,17 @@ void scanned_free(RedisModuleCtx *ctx, scanned *s) {
 /* ---- where a scan stands --------------------------------------------------------------------- */
 
 static uint64_t times_moved; /* that a scan found records moved out since the one before it */
-static uint64_t found_us[TIMES_END]; /* when it did, the last times */
 
 void scanning_look_for_moves(void) {
     static uint64_t moved_out;
-    if (moved_out == ckv.stats.moved_out) return;
+    times_moved += moved_out != ckv.stats.moved_out;
     moved_out = ckv.stats.moved_out;
-    found_us[++times_moved % TIMES_END] = clock_monotonic_us();
-}
-
-/* Whether it was, since a cursor was given: its number may have come round since. */
-static bool has_moved(uint64_t times) {
-    bool round = times_moved >= TIMES_END &&
-                 clock_monotonic_us() - found_us[(times_moved + 1) % TIMES_END] < PAUSE_MAX_US;
-    return round || times != times_moved % TIMES_END;
 }
 
 bool scanning_read_position(uint64_t number, scan_position *p) {
     p->at = number & (PHASE - 1);
     p->phase = number / PHASE % 4;
-    p->moved = number / MOVED % 2 || (number > 0 && has_moved(number / TIMES));
+    p->moved = number / MOVED % 2 || (number > 0 && number / TIMES != times_moved % TIMES_END);
     return number < CURSOR_END && p->phase <= SCAN_OWN_AGAIN;
 }
 

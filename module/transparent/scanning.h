@@ -12,8 +12,7 @@
  *      | times  | moved | phase   | cursor           |    of the phase
  *      +--------+-------+---------+------------------+
  *
- *      times   how many calls of anybody had found that records moved out, modulo 4; where four
- *              have in the last minutes, it is taken for granted that some moved
+ *      times   how many calls of anybody had found that records moved out, modulo 4
  *      moved   some have between two calls of this scan
  */
 #ifndef CKV_SCANNING_H

@@ -75,23 +75,6 @@ def test_all_strings_move_out_in_the_middle(server):
             assert set(scan(r, move_all_out)[0]) == keys
 
 
-@pytest.mark.parametrize("others", (3, 4, 8))
-def test_other_scans_find_that_strings_move_out(server, others):
-    """A cursor says how many times any scan had found that, but only modulo 4."""
-    with server.client() as r, server.client() as other:
-        keys = fill(r, 2000, 0)
-
-        def move_out(calls):
-            for i in range(others if calls == 1 else 0):
-                with other.pipeline(transaction=False) as pipe:
-                    for name in list(keys)[i::others]:
-                        pipe.setbit(name, 0, 0)
-                    pipe.execute()
-                other.execute_command("SCAN", 0)
-
-        assert set(scan(r, move_out)[0]) == keys
-
-
 def test_what_is_only_lent_makes_no_second_round(server):
     with server.client() as r, server.client() as other:
         keys = fill(r)
