@@ -121,7 +121,9 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-#define NUMBER_ROOM 5120 /* no server reads text of so many bytes as a number */
+/* No server reads text of so many bytes as a number; the longest long double there is has 4933
+ * digits before the point. */
+#define NUMBER_ROOM 5120
 
 /* The value as a string object, to be read as a number; "0" if there is none, "" if it is too long
  * for one. NULL: damaged. */
@@ -202,8 +204,7 @@ int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     n += by;
     if (isnan(n) || isinf(n))
         return reply_error(ctx, "ERR increment would produce NaN or Infinity");
-    char
-        digits[NUMBER_ROOM]; /* the longest long double there is has 4933 digits before the point */
+    char digits[NUMBER_ROOM];
     size_t len = print_float(digits, sizeof digits, n);
     if (!record_put_keeping_expiry(&r, digits, len)) return REDISMODULE_OK;
     RedisModuleString *result = RedisModule_CreateString(ctx, digits, len);

@@ -116,7 +116,7 @@ void leave_when_loaded(const RedisModuleString *key) {
     if (watched_bytes <= WATCHED_BYTES_MAX) move_calls_add(&watched, QUEUED_ANYBODY, key);
 }
 
-static void leave_watched(uint64_t anybody, RedisModuleString *key) {
+static void leave_for_watcher(uint64_t anybody, RedisModuleString *key) {
     (void)anybody;
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
@@ -129,7 +129,7 @@ void leave_loaded(void) {
     if (!watched_bytes || role_loads(ckv.ctx)) return;
     leave_how before = leave_begin((leave_how){.runs_later = false});
     watched_bytes = 0;
-    move_calls_each(&watched, leave_watched);
+    move_calls_each(&watched, leave_for_watcher);
     leave_begin(before);
 }
 

@@ -108,11 +108,11 @@ def test_objects_are_stored_until_their_time_has_come(cache, server):
     cache("age", *sizes)
     with server.client() as r:
         assert r.pttl(r.randomkey()) <= 500
-    found = cache("replay", *sizes, "--operations", 4000, "--clients", 8)
-    assert found["sets"] == 4000 and found["gets"] == 0 and found["speed"] == pytest.approx(60, rel=0.01)
+    found = cache("replay", *sizes, "--operations", 12000, "--clients", 8)
+    assert found["sets"] == 12000 and found["gets"] == 0 and found["speed"] == pytest.approx(60, rel=0.01)
     with server.client() as r:
-        # All of the first 2,000 have gone; of the 4,000 since half, or none where a machine is so busy that they came at once.
-        assert len(contents(r)) < 4500
+        # A seventh; a machine that is busy sends more of them at once.
+        assert len(contents(r)) < (2000 + 12000) / 2
 
 
 def test_what_never_expires_is_all_hit(cache):
