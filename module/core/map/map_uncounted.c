@@ -18,7 +18,7 @@ static uncounted_batch *new_batch(codecs *codecs, uint8_t codec) {
 
 /* Whether telling its length takes going over codes. */
 static bool has_codes(const uint8_t *encoded, size_t n) {
-    return n >= UNCOUNTED_MIN && n <= UNCOUNTED_BYTES && encoded[0] < CODEC_ESCAPES;
+    return n > 0 && n <= UNCOUNTED_BYTES && encoded[0] < CODEC_ESCAPES;
 }
 
 bool uncounted_note(map *m, uint8_t codec, const uint8_t *encoded, size_t n) {

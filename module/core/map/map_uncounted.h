@@ -5,10 +5,9 @@
  *                                                                        |  any thread
  *      the sums of their maps <------------ uncounted_end() <------------+
  *
- * How long a long value was takes going over its codes, which is a third of the time of writing
- * a young one over it. So copies of the encodings go into a batch, and are counted where
- * there is a thread for it; where there is none, or it does not follow, they are counted at once as
- * short ones are.
+ * How long a value was takes going over its codes, which is a fifth to a third of the time of
+ * writing another over it. So copies of the encodings go into a batch, and are counted where there
+ * is a thread for it; where there is none, or it does not follow, they are counted at once.
  *
  * Only a map of a group has such values: one that leaves its group, is saved or copied counts all
  * of them first (uncounted_settle()). That bounds how many there may be: it takes about a

@@ -9,9 +9,7 @@
 
 #define UNCOUNTED_AWAY  7           /* batches, at most */
 #define UNCOUNTED_BYTES (16u << 10) /* of encodings in a batch; longer ones are counted at once */
-/* Shorter ones are counted in about the time that it takes to copy them. Bytes, encoded. */
-#define UNCOUNTED_MIN   64
-#define UNCOUNTED_ITEMS (UNCOUNTED_BYTES / UNCOUNTED_MIN)
+#define UNCOUNTED_ITEMS 1024
 
 struct map;
 
