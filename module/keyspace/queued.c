@@ -259,3 +259,19 @@ bool queued_holds(const RedisModuleString *key) {
     return claims_hold(&queued, text, len) || holds(keys.newer, text, len) ||
            holds(keys.older, text, len) || claims_hold(&awaited, text, len);
 }
+
+static void each(RedisModuleDict *names, queued_told *told) {
+    if (!names) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(names, "^", NULL, 0);
+    const char *name;
+    size_t len;
+    while ((name = RedisModule_DictNextC(it, &len, NULL))) told(name, len);
+    RedisModule_DictIteratorStop(it);
+}
+
+void queued_each(bool others, queued_told *told) {
+    each(queued.held, told);
+    if (!others) return;
+    each(keys.newer, told);
+    each(keys.older, told);
+}

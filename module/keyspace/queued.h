@@ -64,4 +64,9 @@ bool queued_holds_all(void);
  * back at once, and leaves again with EXEC (transparent/lent.h). */
 bool queued_holds(const RedisModuleString *key);
 
+/* Each name of what clients in a transaction have queued; of `others` as well, where a client that
+ * is not known may be in one: these may be a million. */
+typedef void queued_told(const char *name, size_t len);
+void queued_each(bool others, queued_told *told);
+
 #endif

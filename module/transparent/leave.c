@@ -3,6 +3,7 @@
 
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
+#include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
@@ -125,12 +126,43 @@ static void leave_for_watcher(uint64_t anybody, RedisModuleString *key) {
     leave_if(key, MOVE_EXPIRING);
 }
 
-void leave_loaded(void) {
-    if (!watched_bytes || role_loads(ckv.ctx)) return;
+static void leave_for_watchers(void) {
     leave_how before = leave_begin((leave_how){.runs_later = false});
     watched_bytes = 0;
     move_calls_each(&watched, leave_for_watcher);
     leave_begin(before);
+}
+
+/* ---- what is queued when records come -------------------------------------------------------- */
+
+/* That have come, of names that were noted before. NULL: none. */
+static RedisModuleDict *come;
+/* When it was looked for such last. */
+static struct { uint64_t arrivals, loadings; } looked;
+
+static void note_come(const char *name, size_t len) {
+    if (!move_any_record(name, len, MOVE_ALL)) return;
+    RedisModuleString *key = RedisModule_CreateString(NULL, name, len);
+    move_calls_add(&come, QUEUED_ANYBODY, key);
+    RedisModule_FreeString(NULL, key);
+}
+
+/* A file brings records of many names, and is one in a long time. Single maps come one after the
+ * other, where slots do: for each of them a million names are not gone through. */
+static void leave_come(void) {
+    bool file = looked.loadings != ckv.loadings;
+    looked.loadings = ckv.loadings;
+    looked.arrivals = maps_arrivals();
+    if (role_mirrors()) return; /* there it leaves with EXEC */
+    queued_each(file, note_come);
+    move_calls_each(&come, leave_now);
+}
+
+void leave_loaded(void) {
+    bool any = watched_bytes || looked.arrivals != maps_arrivals();
+    if (!any || role_loads(ckv.ctx)) return;
+    if (watched_bytes) leave_for_watchers();
+    if (looked.arrivals != maps_arrivals()) leave_come();
 }
 
 /* ---- transactions, and between commands ------------------------------------------------------ */

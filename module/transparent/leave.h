@@ -26,7 +26,8 @@ bool leave_if(RedisModuleString *key, move_kind kind);
 
 /* A client has come to watch a key while a file is loaded, when nothing may move: nobody could be
  * told, and the file may bring a string of that name. It leaves, if it expires then, before the
- * first command that is looked at when all is loaded. */
+ * first command that is looked at when all is loaded. So does what a transaction has queued before:
+ * what had left by then is gone, and the file, or a map that is restored, has brought a record. */
 void leave_when_loaded(const RedisModuleString *key);
 void leave_loaded(void);
 

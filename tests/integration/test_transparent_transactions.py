@@ -142,6 +142,75 @@ def test_many_names_of_a_transaction_go_some_at_a_time(three):
     wait_for(lambda: b.info("memory")["used_memory"] < at_once - 40 * names, what="that all are gone")
 
 
+def sync_in_full(server, r):
+    """The replica gets a file, as it would behind a long cut."""
+    with server.client() as primary:
+        syncs = primary.info("stats")["sync_full"]
+        primary.execute_command("DEBUG", "CHANGE-REPL-ID")
+        primary.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        wait_for(lambda: primary.info("stats")["sync_full"] > syncs, what="a full sync")
+        wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the link")
+
+
+NEEDED = [("BITCOUNT", "k"), ("GET", "k"), ("BITCOUNT", "absent"), ("GETBIT", "other", 1), ("STRLEN", "k")]
+
+
+def queue(client):
+    assert [reply(client, *command) for command in (("MULTI",), *NEEDED)] == [b"OK", *[b"QUEUED"] * len(NEEDED)]
+
+
+@pytest.mark.parametrize("load", ["disabled", "swapdb"])
+def test_a_replica_syncs_in_full_between_queueing_and_exec(own_server, load):
+    """What had left for the transaction went with the data of before: the file brings records, of that name as of another."""
+    config = {"ckv.prefixes": '"*"', "ckv.maps": 2}
+    server = own_server({**config, "repl-diskless-sync": "yes"})
+    replica = own_server({**config, "replicaof": f"127.0.0.1 {server.port}", "repl-diskless-load": load})
+    with server.client() as w, replica.client() as a, replica.client() as b:
+        w.set("k", "hello")
+        wait_for_replica(w)
+        queue(a)
+        w.set("other", "hello")
+        sync_in_full(server, b)
+        assert reply(a, "EXEC") == [21, b"hello", 0, 1, 5]
+        queue(a)
+        assert reply(a, "EXEC") == [21, b"hello", 0, 1, 5]
+        assert [reply(b, "GET", key) for key in ("k", "other")] == [b"hello"] * 2
+        assert reply(b, "DBSIZE") == 2
+
+
+# What brings records, and the map of them.
+COMES = {
+    "reload": lambda r, _: r.execute_command("DEBUG", "RELOAD", "NOSAVE"),
+    "restore": lambda r, payload: r.restore("ckv:0", 0, payload),
+    "swapdb": lambda r, _: r.execute_command("SWAPDB", 0, 1),
+}
+
+
+@pytest.mark.parametrize("way", COMES)
+def test_records_come_between_queueing_and_exec(own_server, way):
+    server = own_server({"ckv.prefixes": '"*"', "ckv.maps": 1, "appendonly": "yes"})
+    with server.client() as a, server.client() as b, server.client(db=1) as there:
+        if way == "restore":
+            skip_if_senders_are_unknown(b)
+        for r in (b, there):
+            r.mset({"k": "hello", "other": "hello"})
+        b.execute_command("SAVE")
+        payload = b.dump("ckv:0")
+        b.delete("k", "other")
+        queue(a)
+        COMES[way](b, payload)
+        assert reply(a, "EXEC") == [21, b"hello", 0, 1, 5]
+        b.append("k", "w")
+        found = b.mget("k", "other")
+        assert found == [b"hellow", b"hello"]
+    if way == "reload":
+        return  # the AOF knows nothing of such a file
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert r.mget("k", "other") == found
+
+
 OPENED_BEFORE = [("APPEND", "d:old", "x"), ("SETBIT", "d:new", 7, 1), ("RENAME", "d:other", "d:renamed"), ("GET", "d:old")]
 
 
