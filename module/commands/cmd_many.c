@@ -3,6 +3,7 @@
 #include "commands/expire_args.h"
 #include "commands/register.h"
 #include "keyspace/lookup.h"
+#include "keyspace/maxmemory.h"
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/places.h"
@@ -136,23 +137,28 @@ static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t a
     return true;
 }
 
-/* Writes all values; returns how many of them are records. -1: the error is replied. */
-static int put_all(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
+/* Writes all values and counts the records among them. False: one could not be written, for want of
+ * memory, or as others who were told of one before it have changed what was usable, and that is the
+ * reply: the keys are those before it, of which replicas are told. */
+static bool put_all(RedisModuleCtx *ctx, keys *k, many_expiry expiry, int64_t at_ms, int *records) {
     record ring[AHEAD];
-    int records = 0;
+    *records = 0;
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
         RedisModuleString *value = k->argv[i * k->step + 1];
         lookup_answer answer = lookup_begun_of_many(r, k->sent_native);
-        if (answer == LOOKUP_NATIVE)
+        maxmemory_permit(); /* all were asked about before the first was written */
+        if (answer == LOOKUP_NATIVE) {
             put_native(ctx, lookup_is_servers_own(r->name, k->sent_native), r->name, value, expiry,
                        at_ms);
-        else if (!lookup_reply_answer(r, NULL, 0, answer) || !put(r, value, expiry, at_ms))
-            return -1;
-        else
-            records++;
+        } else if (lookup_reply_answer(r, NULL, 0, answer) && put(r, value, expiry, at_ms)) {
+            (*records)++;
+        } else {
+            k->count = i;
+            return false;
+        }
     }
-    return records;
+    return true;
 }
 
 /* Behind what replicas are told: over a value of another type it makes a string there, too, which
@@ -193,13 +199,14 @@ static void replicate_pairs(RedisModuleCtx *ctx, const keys *k, int records) {
 }
 
 /* Writes all pairs, and tells of them together. False: the error is replied. */
-static bool put_pairs(RedisModuleCtx *ctx, const keys *k) {
-    int records = put_all(ctx, k, MANY_NEVER, EXPIRY_NEVER);
-    if (records < 0) return false;
+static bool put_pairs(RedisModuleCtx *ctx, keys *k) {
+    int records;
+    bool done = put_all(ctx, k, MANY_NEVER, EXPIRY_NEVER, &records);
+    if (k->count == 0) return false;
     replicate_pairs(ctx, k, records);
     replicate_count(ctx, records - 1);
     settle_native(ctx, k, records);
-    return true;
+    return done;
 }
 
 int cmd_cmset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -302,9 +309,9 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!all_usable(ctx, &k)) return REDISMODULE_OK;
     if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);
     many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
-    int records = put_all(ctx, &k, expiry, at_ms);
-    if (records < 0) return REDISMODULE_OK;
+    int records;
+    bool done = put_all(ctx, &k, expiry, at_ms, &records);
     replicate_many(ctx, &k, expiry, at_ms);
     settle_native(ctx, &k, records);
-    return RedisModule_ReplyWithLongLong(ctx, 1);
+    return done ? RedisModule_ReplyWithLongLong(ctx, 1) : REDISMODULE_OK;
 }

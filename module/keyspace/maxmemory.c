@@ -128,6 +128,10 @@ void maxmemory_decide(void) {
     refuses = !settings.evicts && own > 0 && (double)maxmemory_records_used() > own;
 }
 
+void maxmemory_permit(void) {
+    refuses = false;
+}
+
 bool maxmemory_refuses(void) {
     return refuses;
 }

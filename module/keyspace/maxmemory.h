@@ -54,6 +54,9 @@ uint64_t maxmemory_records_used(void);
  * decided at the start of a command, which must do all that it does, or nothing. */
 bool maxmemory_refuses(void);
 void maxmemory_decide(void);
+/* A command that stores several things may store the next, as it did the first: who was told of
+ * that may have called a command, for which it was decided anew. */
+void maxmemory_permit(void);
 
 /* Bytes have been stored; and how many, since the start. */
 void maxmemory_note_written(size_t bytes);

@@ -345,3 +345,58 @@ def test_who_is_told_of_a_string_beside_an_expired_record_may_scan(own_server, c
             r.execute_command(*scan.split())
         assert r.execute_command("CALLER.ON") > 0
         assert info(r)["expired_records"] == 50
+
+
+MANY = ["MSET {} {v} {} {v} {} {v}", "MSETNX {} {v} {} {v} {} {v}", "CMSETEX 3 {} {v} {} {v} {} {v} PX 1000000"]
+
+
+def told_and_written(own_server, caller, sent, prepare):
+    """What a command of three keys, in two maps, says, and what of them is there, here and by the AOF."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "p:", "ckv.maps": 2, "appendonly": "yes"})
+    with server.client() as r:
+        here, there = sorted(two_maps(r).items())
+        keys = here[1][0], there[1][0], here[1][1]
+        prepare(r, keys)
+        said = reply(r, *sent.format(*keys, v="v" * 1000).split())
+        assert r.execute_command("CALLER.ON") > 0
+        found = r.mget(keys)
+    server.restart()
+    with server.client() as r:
+        assert r.mget(keys) == found
+    return said, [value and len(value) for value in found]
+
+
+def two_maps(r):
+    """By the number of the map the names of two keys that are in it."""
+    names = {0: [], 1: []}
+    for i in range(1000):
+        r.set(f"p:{i}:", "v")
+        (number,) = (n for n in names if r.exists(f"ckv:{n}"))
+        r.delete(f"p:{i}:")
+        names[number].append(f"p:{i}:")
+        if min(map(len, names.values())) > 1:
+            return names
+
+
+@pytest.mark.parametrize("sent", MANY, ids=lambda sent: sent.split()[0])
+def test_who_is_told_of_the_first_of_many_may_call_when_the_limit_is_reached(own_server, caller, sent):
+    """Whether they may be written was decided anew with each command that was called: half of them were, and no one was told."""
+
+    def prepare(r, keys):
+        r.execute_command("CALLER.ON", "set", "PING")
+        r.config_set("ckv.maxmemory", info(r)["page_bytes"] + info(r)["large_bytes"] + 500)
+
+    said, found = told_and_written(own_server, caller, sent, prepare)
+    assert (said in (b"OK", 1), found) == (True, [1000] * 3)
+
+
+@pytest.mark.parametrize("sent", MANY, ids=lambda sent: sent.split()[0])
+def test_what_was_written_before_a_map_was_taken_is_told(own_server, caller, sent):
+    """Who is told of the first puts something of his own where the map of the second would be."""
+
+    def prepare(r, keys):
+        r.execute_command("CALLER.ON", "set", "SET", "ckv:1", "mine")
+
+    said, found = told_and_written(own_server, caller, sent, prepare)
+    assert is_error(said, "WRONGTYPE")
+    assert found == [1000, None, None]
