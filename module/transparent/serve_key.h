@@ -1,6 +1,7 @@
 /*
  * serve_key.h: commands about a key whose record only the server can answer for: it is moved out,
- * the server's own command runs, and it is moved in again, in the same instant and silently.
+ * the server's own command runs, and it is moved in again, in the same instant and silently. What
+ * is asked about a long value is told by its length instead.
  */
 #ifndef CKV_SERVE_KEY_H
 #define CKV_SERVE_KEY_H

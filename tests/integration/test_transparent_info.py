@@ -33,6 +33,7 @@ def work(r):
     r.delete("key:2", "list", "none")
     r.memory_usage("key:3")
     r.object("encoding", "key:3")
+    r.object("encoding", "counter")
     r.set("soon", "gone", px=1)
     r.expire("key:4", 1000)
     time.sleep(0.01)
@@ -263,3 +264,30 @@ def test_how_long_strings_are(pair):
     assert list(many) == list(many_plain) == ["16", "128"]
     assert sum(many.values()) == pytest.approx(20000, abs=2)
     assert many["16"] == pytest.approx(15000, rel=0.2)  # of a sample
+
+
+ASKED_OF_LONG = "OBJECT ENCODING long|OBJECT REFCOUNT long|OBJECT IDLETIME long|OBJECT FREQ long"
+REFUSED_OF_LONG = "MEMORY USAGE long SAMPLES -1|MEMORY USAGE long SAMPLES|MEMORY USAGE long SAMPLES x|MEMORY USAGE long 5"
+
+
+@pytest.mark.parametrize("policy", ("noeviction", "allkeys-lfu"))
+def test_what_is_asked_of_a_long_value_is_known_by_its_length(pair, policy):
+    """It was decoded, lent to the server, and young again behind each of these."""
+    said = []
+    for server in pair:
+        with server.client() as r:
+            r.config_set("maxmemory-policy", policy)
+            r.set("long", b"".join(b"%d and so on, " % i for i in range(50_000)))
+            if server.module:
+                wait_for(lambda: r.info("ckv")["ckv_young_records"] == 0, what="that it is encoded")
+            r.config_resetstat()
+            told = [repr(reply(r, *line.split())) for line in ASKED_OF_LONG.split("|")]
+            usage = [r.memory_usage("long"), r.memory_usage("long", samples=0)]
+            if server.module:
+                assert (r.info("ckv")["ckv_young_records"], r.info("ckv")["ckv_young_encoded"]) == (0, 1)
+            told += [repr(reply(r, *line.split())) for line in REFUSED_OF_LONG.split("|")]
+            figures = r.info("stats")
+            called = {name: line for name, line in counts(r).items() if name != "cmdstat_info"}
+            said.append((told, [figures.get(name) for name in COUNTERS], called))
+            assert usage[0] == usage[1] and abs(usage[0] - 917_600) < 300
+    assert said[0] == said[1]
