@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/queued.h"
+#include "keyspace/spent.h"
 #include "server/loop.h"
 #include "server/own_call.h"
 #include "server/pause.h"
@@ -14,7 +15,7 @@
 static RedisModuleDict *lent;
 static uint64_t of_loading; /* of which file's data they are */
 
-/* What transactions need, by client. NULL: none. */
+/* What transactions need: clients, by number, and a dictionary of the names of each. NULL: none. */
 static RedisModuleDict *needed;
 
 /* Redis 7.0 does not tell whose EXEC comes, the primary's, of which there are many, or that of a
@@ -35,7 +36,7 @@ static void free_dict(RedisModuleDict **d) {
 
 /* What was lent of other data has gone with it. */
 static void drop_if_loaded(void) {
-    if (of_loading != ckv.loadings) free_dict(&lent);
+    if (of_loading != ckv.loadings) spent_take(&lent, NULL, NULL);
     of_loading = ckv.loadings;
 }
 
@@ -44,6 +45,30 @@ static bool knows_senders(void) {
 }
 
 /* ---- what transactions need ------------------------------------------------------------------ */
+
+static RedisModuleDict *needed_by(uint64_t client) {
+    return needed ? RedisModule_DictGetC(needed, &client, sizeof client, NULL) : NULL;
+}
+
+static void need(uint64_t client, const RedisModuleString *key) {
+    spent_free_some();
+    RedisModuleDict *names = needed_by(client);
+    if (!names) {
+        names = RedisModule_CreateDict(NULL);
+        if (!needed) needed = RedisModule_CreateDict(NULL);
+        RedisModule_DictSetC(needed, &client, sizeof client, names);
+    }
+    RedisModule_DictSet(names, (RedisModuleString *)key, NULL);
+}
+
+/* What a client has needed up to now; NULL: nothing. */
+static RedisModuleDict *take_needed(uint64_t client) {
+    RedisModuleDict *names = NULL;
+    if (!needed) return NULL;
+    RedisModule_DictDelC(needed, &client, sizeof client, &names);
+    if (RedisModule_DictSize(needed) == 0) free_dict(&needed);
+    return names;
+}
 
 static bool is_among(RedisModuleDict *d, uint64_t client) {
     int missing = 1;
@@ -59,14 +84,13 @@ static void on_count(const uint64_t *clients, size_t count) {
         if (begins || is_among(older.who, clients[i]))
             RedisModule_DictSetC(still, (void *)&clients[i], sizeof *clients, NULL);
     if (begins) {
-        older.names = needed;
-        needed = NULL;
+        older.names = take_needed(QUEUED_ANYBODY);
         absent = 0;
     }
     free_dict(&older.who);
     older.who = still;
     if (older.names && RedisModule_DictSize(still) > 0) return;
-    free_dict(&older.names);
+    spent_take(&older.names, NULL, NULL);
     free_dict(&older.who);
 }
 
@@ -74,22 +98,17 @@ static bool is_in_transaction(uint64_t client) {
     return knows_senders() ? queued_in_transaction(client) : queued_open(QUEUED_ANYBODY);
 }
 
-static void forget(uint64_t client, RedisModuleString *key) {
-    move_calls_drop(&needed, client, key);
-}
-
 void lent_forget(uint64_t client) {
-    RedisModuleDict *keys = NULL;
-    if (!needed || client == QUEUED_ANYBODY) return;
-    move_calls_copy(needed, &client, &keys);
-    move_calls_each(&keys, forget);
+    if (client == QUEUED_ANYBODY) return;
+    RedisModuleDict *names = take_needed(client);
+    spent_take(&names, NULL, NULL);
 }
 
 void lent_to_exec(uint64_t client, move_calls_handle *leave) {
     RedisModuleDict *keys = NULL;
     if (!role_mirrors()) return;
-    move_calls_copy(needed, &client, &keys);
-    move_calls_copy(older.names, &client, &keys);
+    move_calls_add_all(&keys, client, needed_by(client));
+    move_calls_add_all(&keys, client, older.names);
     lent_forget(client);
     move_calls_each(&keys, leave);
 }
@@ -137,12 +156,12 @@ bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there) {
         absent += 1 + len / LONG_NAME;
         if (absent > ABSENT_MAX) return false;
     }
-    move_calls_add(&needed, client, key);
+    need(client, key);
     return knows_senders() && !pause_holds();
 }
 
 void lent_to_watcher(uint64_t client, const RedisModuleString *key) {
-    if (role_mirrors() && knows_senders()) move_calls_add(&needed, client, key);
+    if (role_mirrors() && knows_senders()) need(client, key);
 }
 
 void lent_note(uint64_t db, const RedisModuleString *key) {
@@ -181,13 +200,28 @@ bool lent_any(void) {
     return lent != NULL;
 }
 
+/* Takes what all need. */
+static void take_all_needed(RedisModuleDict **keys) {
+    RedisModuleDict *all = needed;
+    needed = NULL;
+    move_calls_add_all(keys, QUEUED_ANYBODY, older.names);
+    spent_take(&older.names, NULL, NULL);
+    if (!all) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(all, "^", NULL, 0);
+    void *names;
+    while (RedisModule_DictNextC(it, NULL, &names)) {
+        RedisModuleDict *of_one = names;
+        move_calls_add_all(keys, QUEUED_ANYBODY, of_one);
+        spent_take(&of_one, NULL, NULL);
+    }
+    RedisModule_DictIteratorStop(it);
+    free_dict(&all);
+}
+
 void lent_settle(move_calls_handle *leave) {
     RedisModuleDict *keys = NULL;
     if ((!needed && !older.names) || role_mirrors() || role_loads(ckv.ctx)) return;
-    move_calls_copy(needed, NULL, &keys);
-    move_calls_copy(older.names, NULL, &keys);
-    free_dict(&needed);
-    free_dict(&older.names);
+    take_all_needed(&keys);
     move_calls_each(&keys, leave);
 }
 

@@ -14,19 +14,26 @@ void move_call(const char *command, uint64_t db, RedisModuleString *key) {
     acl_trust(trusted);
 }
 
-static RedisModuleString *name_of(uint64_t number, const RedisModuleString *key) {
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
+static RedisModuleString *behind(uint64_t number, const char *key, size_t len) {
     RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&number, sizeof number);
-    RedisModule_StringAppendBuffer(NULL, name, text, len);
+    RedisModule_StringAppendBuffer(NULL, name, key, len);
     return name;
 }
 
-void move_calls_add(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key) {
-    RedisModuleString *name = name_of(number, key);
+static RedisModuleString *name_of(uint64_t number, const RedisModuleString *key) {
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    return behind(number, text, len);
+}
+
+static void add(RedisModuleDict **keys, RedisModuleString *name) {
     if (!*keys) *keys = RedisModule_CreateDict(NULL);
     RedisModule_DictSet(*keys, name, NULL);
     RedisModule_FreeString(NULL, name);
+}
+
+void move_calls_add(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key) {
+    add(keys, name_of(number, key));
 }
 
 bool move_calls_has(RedisModuleDict *keys, uint64_t number, const RedisModuleString *key) {
@@ -48,17 +55,12 @@ void move_calls_drop(RedisModuleDict **keys, uint64_t number, const RedisModuleS
     *keys = NULL;
 }
 
-void move_calls_copy(RedisModuleDict *from, const uint64_t *number, RedisModuleDict **to) {
-    if (!from) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(
-        from, number ? ">=" : "^", (void *)number, number ? sizeof *number : 0);
+void move_calls_add_all(RedisModuleDict **keys, uint64_t number, RedisModuleDict *names) {
+    if (!names) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(names, "^", NULL, 0);
     const char *name;
     size_t len;
-    while ((name = RedisModule_DictNextC(it, &len, NULL))) {
-        if (number && memcmp(name, number, sizeof *number)) break;
-        if (!*to) *to = RedisModule_CreateDict(NULL);
-        RedisModule_DictSetC(*to, (void *)name, len, NULL);
-    }
+    while ((name = RedisModule_DictNextC(it, &len, NULL))) add(keys, behind(number, name, len));
     RedisModule_DictIteratorStop(it);
 }
 

@@ -19,8 +19,8 @@ void move_call(const char *command, uint64_t db, RedisModuleString *key);
 void move_calls_add(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key);
 bool move_calls_has(RedisModuleDict *keys, uint64_t number, const RedisModuleString *key);
 void move_calls_drop(RedisModuleDict **keys, uint64_t number, const RedisModuleString *key);
-/* Adds those of a number, of all if it is NULL, to others. */
-void move_calls_copy(RedisModuleDict *from, const uint64_t *number, RedisModuleDict **to);
+/* Adds all of a dictionary of names, which may be NULL. */
+void move_calls_add_all(RedisModuleDict **keys, uint64_t number, RedisModuleDict *names);
 
 /* Takes them all, each to `handle`: who is told of a move may call commands, and so add others. */
 typedef void move_calls_handle(uint64_t number, RedisModuleString *key);
