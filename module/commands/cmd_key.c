@@ -8,6 +8,7 @@
 #include "keyspace/replicate.h"
 #include "keyspace/renamed_maps.h"
 #include "server/clock.h"
+#include "server/role.h"
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
@@ -25,8 +26,9 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
             changed |= n > 0;
         }
         if (answer != LOOKUP_DONE) continue;
-        /* On a replica, what has expired is still stored: the primary says that it goes. */
-        if (r.there) {
+        /* On a replica, what has expired is still stored: the primary says that it goes. Where it
+         * is left because nobody might be told, it stays. */
+        if (r.found || (r.there && !role_may_expire(ctx))) {
             bool existed = r.found;
             record_delete(&r);
             if (existed) record_notify(&r, REDISMODULE_NOTIFY_GENERIC, "del");

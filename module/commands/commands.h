@@ -5,6 +5,8 @@
 
 #include "redismodule.h"
 
+#include <stdbool.h>
+
 typedef int command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* cmd_string.c */
@@ -20,6 +22,9 @@ command cmd_cincr, cmd_cdecr, cmd_cincrby, cmd_cdecrby, cmd_cincrbyfloat;
 command cmd_cdel, cmd_cdelex, cmd_cexists, cmd_ctouch, cmd_cdbsize;
 /* cmd_scan.c */
 command cmd_cscan, cmd_ckeys, cmd_crandomkey;
+/* Whether what is met expired stays, by who calls them for a command that was called itself;
+ * returns what was so before. */
+bool cmd_scan_leave_expired(bool leave);
 /* cmd_expire.c */
 command cmd_cttl, cmd_cpttl, cmd_cexpiretime, cmd_cpexpiretime;
 command cmd_cexpire, cmd_cpexpire, cmd_cexpireat, cmd_cpexpireat, cmd_cpersist;

@@ -17,7 +17,9 @@
 #include "server/role.h"
 
 /* Expired records are deleted when somebody meets them, if this server may: not of a slot that is
- * on its way here, whose keys expire where they come from. NULL: they are told of at once. */
+ * on its way here, whose keys expire where they come from. NULL: they are told of at once. Where
+ * another module calls, nobody might be told, and replicas would go on from what has expired: it
+ * counts as missing and stays, until it is written over or somebody else meets it. */
 static void expire_if_due(record *r, removals *gone) {
     int64_t at_ms = map_expiry_ms(&r->pos);
     r->found = at_ms > r->now_ms || role_repeats(r->ctx) || maps_hidden(r->place);
@@ -25,7 +27,7 @@ static void expire_if_due(record *r, removals *gone) {
         due_note(r->db, r->name, at_ms, r->now_ms);
     else if (role_may_expire(r->ctx) && gone)
         record_gather_expired(r, gone);
-    else if (role_may_expire(r->ctx))
+    else if (role_may_expire(r->ctx) && !role_is_called(r->ctx))
         record_expired(r);
 }
 

@@ -107,18 +107,16 @@ static bool reply_out_of_memory(const record *r) {
     return false;
 }
 
-/* A map for the key that was looked up. To make one is an event of the server's: who is told may
- * encode a value in the place of `value`, which becomes a copy, or write the same key. Returns what
- * is to be freed then; NULL: out of memory. */
-static void *make_map(record *r, codec_value *value) {
+/* What has expired goes before it is written over, and a key without a map gets one. Both are
+ * events: who is told may encode a value in the place of `value`, which becomes a copy, or write
+ * the same key. Returns what is to be freed then; if there is no map, there is no memory. */
+static void *make_way(record *r, codec_value *value) {
     void *copy = RedisModule_Alloc(value->len + 1);
     memcpy(copy, value->bytes, value->len);
     value->bytes = copy;
-    r->in = map_home_make(r->ctx, r->db, r->place);
-    if (!r->in) {
-        RedisModule_Free(copy);
-        return NULL;
-    }
+    if (r->there) record_expired(r);
+    record_refresh(r);
+    if (r->in || !(r->in = map_home_make(r->ctx, r->db, r->place))) return copy;
     record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
     return copy;
@@ -156,12 +154,12 @@ bool record_may_be_of(const record *r, const RedisModuleString *value) {
 static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
     if (!may_write(r, r->key.len, value->raw_len)) return false;
     codec_value written = *value;
-    void *copy = NULL;
-    if (!r->in && !(copy = make_map(r, &written))) return reply_out_of_memory(r);
+    bool expired = r->there && !r->found && role_may_expire(r->ctx);
+    void *copy = expired || !r->in ? make_way(r, &written) : NULL;
     r->key.uses = maxmemory_uses_of_write();
     maxmemory_note_written(written.len);
     const map_pos *pos = r->there ? &r->pos : NULL;
-    bool done = map_put(r->in->m, &r->key, pos, &written, code, base);
+    bool done = r->in && map_put(r->in->m, &r->key, pos, &written, code, base);
     if (copy) RedisModule_Free(copy);
     if (!done) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);

@@ -31,8 +31,18 @@ static bool has_user(RedisModuleCtx *ctx) {
     return errno != ENOTSUP;
 }
 
+static RedisModuleString *user_name(RedisModuleCtx *ctx) {
+    return has_user(ctx) ? RedisModule_GetCurrentUserName(ctx) : NULL;
+}
+
 RedisModuleString *acl_user_name(RedisModuleCtx *ctx) {
-    return trust || !has_user(ctx) ? NULL : RedisModule_GetCurrentUserName(ctx);
+    return trust ? NULL : user_name(ctx);
+}
+
+bool acl_any_user(RedisModuleCtx *ctx) {
+    RedisModuleString *name = user_name(ctx);
+    if (name) RedisModule_FreeString(ctx, name);
+    return name != NULL;
 }
 
 /* A command and what it reads, or writes, besides the keys that the server knows of. */

@@ -15,6 +15,8 @@
 /* The user's name, NULL if nobody stands behind the call but the server or a module. The caller
  * frees it. */
 RedisModuleString *acl_user_name(RedisModuleCtx *ctx);
+/* Whether there is one, be it that this module trusts him. */
+bool acl_any_user(RedisModuleCtx *ctx);
 
 /* While this module calls commands for itself, or on behalf of a user whom it has asked about: no
  * user stands behind them. Returns whether it was so. */

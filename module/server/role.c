@@ -1,8 +1,11 @@
 /* role.c: what this server may decide by itself. See role.h. */
 #include "server/role.h"
 
+#include "server/acl.h"
 #include "server/pause.h"
 #include "server/settings.h"
+
+#include <errno.h>
 
 bool role_loads(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
@@ -16,6 +19,18 @@ bool role_repeats(RedisModuleCtx *ctx) {
 
 bool role_follows(RedisModuleCtx *ctx) {
     return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE || role_repeats(ctx);
+}
+
+/* Who calls is none of the server's clients, and stands for nobody unless he says so. What a script
+ * calls is sent by none of them either, and as him who has called the script. (Valkey 9 counts who
+ * is under way among its clients when it is asked for more than the name.) */
+bool role_is_called(RedisModuleCtx *ctx) {
+    if (!acl_any_user(ctx)) return true;
+    if (RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA) return false;
+    errno = 0;
+    RedisModuleString *user = RedisModule_GetClientUserNameById(ctx, RedisModule_GetClientId(ctx));
+    if (user) RedisModule_FreeString(ctx, user);
+    return !user && errno == ENOENT;
 }
 
 bool role_may_expire(RedisModuleCtx *ctx) {

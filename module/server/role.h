@@ -25,6 +25,10 @@ bool role_follows(RedisModuleCtx *ctx);
  * leave map by map. */
 bool role_mirrors(void);
 
+/* Whether a module has called the command, or the script that it is in: that one may have said that
+ * nobody is to be told of whatever comes of it. (Not of a script that is called as a user.) */
+bool role_is_called(RedisModuleCtx *ctx);
+
 /* Whether what has expired is deleted here: not where this server follows, nor while CLIENT PAUSE,
  * a failover or an import keeps the data as it is. */
 bool role_may_expire(RedisModuleCtx *ctx);

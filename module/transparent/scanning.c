@@ -1,6 +1,7 @@
 /* scanning.c: what the commands that list keys have in common. See scanning.h. */
 #include "transparent/scanning.h"
 
+#include "commands/commands.h"
 #include "keyspace/maps.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/places.h"
@@ -8,6 +9,7 @@
 #include "server/acl.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
+#include "server/role.h"
 
 /* In a cursor, see scanning.h. */
 #define PHASE      (1ULL << 48)
@@ -31,9 +33,10 @@ bool scanning_is_served(RedisModuleCtx *ctx, RedisModuleString *key) {
 RedisModuleCallReply *scanning_ask(RedisModuleCtx *ctx, const char *command,
                                    RedisModuleString *first, RedisModuleString *const *more,
                                    size_t count) {
-    bool trusted = acl_trust(true);
+    bool trusted = acl_trust(true), left = cmd_scan_leave_expired(role_is_called(ctx));
     native_note_call(command);
     RedisModuleCallReply *reply = own_call(ctx, renamed_to(command), "!Esv", first, more, count);
+    cmd_scan_leave_expired(left);
     acl_trust(trusted);
     return native_note_reply(command, reply);
 }

@@ -1,12 +1,14 @@
 /* serve_lists.c: SCAN, KEYS, RANDOMKEY. See serve_lists.h. */
 #include "transparent/serve_lists.h"
 
+#include "commands/commands.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
 #include "server/own_call.h"
+#include "server/role.h"
 #include "transparent/scanning.h"
 
 #include <inttypes.h>
@@ -130,9 +132,10 @@ static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
 static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
-        bool trusted = acl_trust(true);
+        bool trusted = acl_trust(true), left = cmd_scan_leave_expired(role_is_called(ctx));
         native_note_call("crandomkey");
         RedisModuleCallReply *reply = own_call(ctx, "CRANDOMKEY", "!");
+        cmd_scan_leave_expired(left);
         acl_trust(trusted);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;
         if (reply) RedisModule_FreeCallReply(reply);

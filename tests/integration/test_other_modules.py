@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, load, noise, reply, texts, wait_for
+from helpers import info, is_error, load, noise, reply, texts, wait_for, wait_for_replica
 from mover_data import wait_moved
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
@@ -231,6 +231,63 @@ def test_an_aof_knows_what_another_module_has_moved(own_server, caller, called, 
     server.restart()
     with server.client() as r:
         assert r.get("k:10") == b"first and last"
+
+
+# How commands are called, and what they say of a key that has expired.
+MET_EXPIRED = {" GET k": None, " EXISTS k": 0, " DEL k": 0, " SET k v XX": None, " GETDEL k": None, " EVAL return{redis.call('get','k')} 0": [None],
+               " EVAL return{redis.call('unlink','k')} 0": [0], " CALLER.CALL ! GET k": None, " CGET k": None, "C GET k": None,
+               " SCAN 0 MATCH k COUNT 1000": [b"0", []], " CSCAN 0 MATCH k COUNT 1000": [b"0", []], "! GET k": None, "! DEL k": 0,
+               "! EVAL return{redis.call('get','k')} 0": [None], "! INCR k": 1, "! SET k 7": b"OK", "! MSET k 7 l 7": b"OK", "! APPEND k 7": 1,
+               "! EVAL return{redis.call('incr','k')} 0": [1]}
+
+
+@pytest.mark.parametrize("aof", ("no", "yes"))
+def test_a_replica_and_an_aof_are_told_of_what_a_call_met_expired(own_server, caller, aof):
+    """Also where they are not told of the call: the next command was carried out there on what had expired."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": aof})
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": "*"})
+    with server.client() as r, replica.client() as q:
+        wait_for_replica(r)
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        keys = {called: f"k{i}" for i, called in enumerate(MET_EXPIRED)}
+        for key in keys.values():
+            r.set(key, 41, px=1)
+        time.sleep(0.01)
+        if aof == "yes":  # behind a file with records
+            r.bgrewriteaof()
+            wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        for called, key in keys.items():
+            words = called.replace(" k", f" {key}").replace("'k'", f"'{key}'").split(" ")
+            assert reply(r, "CALLER.CALL", *words) == MET_EXPIRED[called], called
+            r.incr(key)
+        wait_for_replica(r)
+        values = r.mget(keys.values())
+        assert q.mget(keys.values()) == values
+        assert [q.ttl(key) for key in keys.values()] == [-1] * len(keys)
+        assert info(r)["expired_records"] == len(keys)
+    server.restart()
+    with server.client() as r:
+        assert aof == "no" or r.mget(keys.values()) == values
+
+
+@pytest.mark.parametrize("called", ("RANDOMKEY", "CRANDOMKEY"))
+def test_what_a_call_for_any_key_meets_expired_stays_for_who_may_tell(own_server, caller, called):
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*"})
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        r.set("k", 41, px=1)
+        time.sleep(0.01)
+        assert r.execute_command("CALLER.CALL", "", called) is None
+        assert (r.dbsize(), r.execute_command(called), r.dbsize()) == (1, None, 0)
+
+
+def test_a_clients_script_deletes_what_it_meets_expired(own_server):
+    server = own_server({"ckv.prefixes": "*"})
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        r.set("k", 41, px=1)
+        time.sleep(0.01)
+        assert r.eval("redis.call('get', 'k') return redis.call('dbsize')", 0) == 0
 
 
 @pytest.mark.parametrize("sent", ("DEL p:own", "MSET p:own v p:two v"))
