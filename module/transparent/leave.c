@@ -12,8 +12,9 @@
 #include "transparent/lent.h"
 
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
- * back. These are told when that is over, before anything else. NULL: none. */
-static struct { RedisModuleDict *out, *back; } untold;
+ * back; and those that moved out within a command that another one called, which may have said that
+ * nobody is to be told. These are told when that is over, before anything else. NULL: none. */
+static struct { RedisModuleDict *out, *back, *called; } untold;
 /* In the pause a command came that is about a map, and is held back, perhaps: when it runs, nothing
  * is to be lent. */
 static bool map_named;
@@ -36,33 +37,49 @@ static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
     move_back(ckv.ctx, key);
 }
 
+/* If it has not come back within. */
+static void tell_called(uint64_t db, RedisModuleString *key) {
+    if (move_db_of_record(key, MOVE_ALL, (int)db) != (int)db) move_call(MOVE_CALL_OUT, db, key);
+}
+
+bool leave_untold(void) {
+    return untold.out || untold.back || untold.called || map_named;
+}
+
 /* A file that is loaded meanwhile brings other data, of which nothing is to move before all of it
  * is there. */
 static void tell_untold(void) {
-    if (!(untold.out || untold.back || map_named) || role_loads(ckv.ctx)) return;
+    if (!leave_untold() || role_loads(ckv.ctx)) return;
     move_calls_each(&untold.back, tell_back);
     move_calls_each(&untold.out, tell_out);
+    move_calls_each(&untold.called, tell_called);
     if (map_named) lent_before_map(move_back_in_pause);
     map_named = false;
 }
 
-static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
+static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleString *key) {
     pause_at_end(tell_untold);
-    move_calls_add(&untold.out, db, key);
+    move_calls_add(keys, db, key);
+}
+
+static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
+    tell_later(&untold.out, db, key);
     RedisModule_SelectDb(ckv.ctx, (int)db);
     move_out(ckv.ctx, key, MOVE_ANY);
 }
 
+static leave_how how;
+
 static void leave_db(uint64_t db, RedisModuleString *key) {
     bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
-    if (told && pause_holds())
+    if (told && pause_holds()) {
         move_out_in_pause(db, key);
-    else
+    } else {
         move_call(MOVE_CALL_OUT, db, key);
+        if (told && how.is_called && how.is_called()) tell_later(&untold.called, db, key);
+    }
     lent_note(db, key);
 }
-
-static leave_how how;
 
 bool leave_if(RedisModuleString *key, move_kind kind) {
     int db = move_db_of_record(key, kind, 0);

@@ -8,12 +8,13 @@
 #include "keyspace/move.h"
 
 /* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
- * then; whether it leaves strings to the server where no other command has left one; and whether it
- * will run at all, which is asked before a record leaves. */
+ * then; whether it leaves strings to the server where no other command has left one; whether it
+ * will run at all, which is asked before a record leaves; and whether another one calls it. */
 typedef struct leave_how {
     uint64_t client;
     bool runs_later, leaves_strings;
-    bool (*will_run)(void); /* NULL: it will */
+    bool (*will_run)(void);  /* NULL: it will */
+    bool (*is_called)(void); /* NULL: it is not */
 } leave_how;
 
 /* How the command that comes next leaves its keys; returns how the one before did. */
@@ -39,8 +40,11 @@ void leave_queued(uint64_t client);
  */
 void leave_before_map(void);
 
-/* Before a command is looked at: the AOF is told of what moved while a pause of all writes kept it
- * as it was; and what left for a client of a replica's own comes back, where it may. */
+/* Before a command is looked at that no other one calls: the AOF is told of what moved while a
+ * pause of all writes kept it as it was, or within a call; and what left for a client of a
+ * replica's own comes back, where it may. */
 void leave_settle(void);
+/* Whether there is something to tell. */
+bool leave_untold(void);
 
 #endif

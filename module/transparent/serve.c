@@ -66,12 +66,20 @@ static bool is_called(filtered *f) {
            RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
 }
 
+/* The same, also on Redis 7.0 if it is a script that calls; or it comes while one is busy. */
+static bool is_within(filtered *f) {
+    return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA || is_called(f);
+}
+
+static bool runs_within(void) {
+    return is_within(now.command);
+}
+
 /* Whether the server runs a command that needs its keys. While a file is loaded that is what the
  * file's own commands call alone: what clients send is refused, and nobody would be told what has
- * moved for it. (Of Redis 7.0 we know those that scripts call.) */
+ * moved for it. */
 static bool will_use_keys(void) {
-    if (!role_loads(ckv.ctx)) return will_run();
-    return is_called(now.command) || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA;
+    return role_loads(ckv.ctx) ? runs_within() : will_run();
 }
 
 /* EXEC asks the server whether a watched key has expired, or had when it came to be watched. Of
@@ -451,7 +459,7 @@ static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
     leave_loaded();
-    if (!paused) leave_settle();
+    if (!paused && !(leave_untold() && is_within(f))) leave_settle();
     if ((paused || lent_any()) && !is_called(f)) {
         if (names_map(f)) leave_before_map();
         if (writes_file(f)) lent_before_file();
@@ -464,8 +472,8 @@ static void filter(filtered *f) {
     struct looked_at before = now;
     bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
     now = (struct looked_at){.command = f, .runs_later = runs_later};
-    leave_how left =
-        leave_begin((leave_how){sender(f), runs_later, e->leaves_strings, will_use_keys});
+    leave_how left = leave_begin(
+        (leave_how){sender(f), runs_later, e->leaves_strings, will_use_keys, runs_within});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
     leave_begin(left);
     now = before;

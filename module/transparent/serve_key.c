@@ -166,9 +166,17 @@ static bool refuse_user(RedisModuleCtx *ctx, const char *name) {
     return true;
 }
 
+/* Whether what moved when nobody could be told is gone: the server tells of what has expired, but
+ * whoever loads an AOF has a record still. */
+static bool has_gone(RedisModuleCtx *ctx, RedisModuleString *key) {
+    return role_may_expire(ctx) && !move_has_record(ctx, key) && !native_exists(ctx, key);
+}
+
 int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (refuse_user(ctx, MOVE_CALL_OUT)) return REDISMODULE_OK;
-    return serve_move_out(ctx, argv, argc);
+    if (argc != 2 || !has_gone(ctx, argv[1])) return serve_move_out(ctx, argv, argc);
+    replicate_native_delete(ctx, argv + 1, 1);
+    return RedisModule_ReplyWithLongLong(ctx, 0);
 }
 
 int serve_move_back_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
