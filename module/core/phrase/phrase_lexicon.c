@@ -134,6 +134,20 @@ void lexicon_free(lexicon *x) {
         if (blocks[i]) x->mem->free(blocks[i]);
 }
 
+void lexicon_take(lexicon *x, const lexicon *from) {
+    for (uint32_t i = 256; i < from->n; i++) {
+        x->at[x->n] = x->text_len;
+        x->len[x->n] = from->len[i];
+        memcpy(x->text + x->text_len, from->text + from->at[i], from->len[i]);
+        x->text_len += from->len[i];
+        make_known(x, x->n++);
+    }
+    x->copies = from->copies;
+    x->copies_known = true;
+    for (uint32_t i = 0; i < COPY_CODES; i++)
+        x->copy_rate[i] = (float)from->copy_count[i] / ((float)from->parsed + 1);
+}
+
 /* ---- growing --------------------------------------------------------------------------------- */
 
 /* Pairs of phrases and how often they were seen: [first:20][second:20][count:24]. */
@@ -307,7 +321,9 @@ void lexicon_count(lexicon *x, const sample_set *set) {
         pace_keep();
         parse(x, set, i, false, &w);
     }
-    for (uint32_t i = 0; i < COPY_CODES; i++) x->copy_count[i] = (uint32_t)w.n / COPIES_AT_FIRST;
+    for (uint32_t i = 0; i < COPY_CODES; i++)
+        x->copy_count[i] = x->copies_known ? (uint32_t)(x->copy_rate[i] * (float)set->bytes)
+                                           : (uint32_t)w.n / COPIES_AT_FIRST;
 }
 
 size_t lexicon_tokens_max(const sample_set *set) {
@@ -320,6 +336,7 @@ size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t
     token_writer w = {tokens, 0, max};
     if (x->parser) open_parser(x);
     forget_counts(x);
+    x->parsed = set->bytes;
     for (uint32_t i = 0; i < set->n; i++) {
         pace_keep();
         parse(x, set, i, x->parser, &w);

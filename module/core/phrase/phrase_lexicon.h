@@ -31,7 +31,10 @@ typedef struct lexicon {
     bool copies;
     uint32_t copy_count[COPY_CODES];
     uint16_t copy_cost[COPY_CODES];
-    size_t copied; /* bytes */
+    size_t copied, parsed; /* bytes */
+    /* How many to expect for each byte, as another lexicon has found. */
+    bool copies_known;
+    float copy_rate[COPY_CODES];
 } lexicon;
 
 #define LEXICON_SPREAD UINT32_MAX
@@ -52,6 +55,10 @@ static inline uint32_t sample_times(const sample_set *set, uint32_t i) {
  * and all that is encoded, is to be parsed. */
 bool lexicon_init(lexicon *x, const mem *m, size_t sample_bytes, bool cheapest);
 void lexicon_free(lexicon *x);
+
+/* Gives an empty lexicon the phrases of another that is no larger and has parsed a sample, and what
+ * that has found out about copies. */
+void lexicon_take(lexicon *x, const lexicon *from);
 
 /* One pass over the sample that makes a phrase of each pair of neighbours seen `often` times. */
 bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often);

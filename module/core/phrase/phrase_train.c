@@ -10,7 +10,9 @@
  * it would be learned whole, and leave no room for what others have in common with it. But the few
  * values of an enumeration are best learned whole. So every 32nd time counts. Where there is room
  * for most of the different records, it is tried as well to learn those whole that come again: then
- * they count twice, for a phrase must stand in two records.
+ * they count twice, for a phrase must stand in two records. That begins with what the first lesson
+ * has found: where all that a record says is learned at once, pieces of it are in the place of what
+ * records share, and of copies.
  *
  * How often a pair must be seen to become a phrase depends on the data: 2 is best for language,
  * where rare pairs come again, and wherever there is room; 4 where neighbours will be joined; keys
@@ -192,11 +194,14 @@ static bool take_samples(const mem *m, phrase_sample *list, uint32_t n, sample_s
     return true;
 }
 
-/* The front of a set, at least `bytes` long if the set is. */
+/* The front of a set: at least so many bytes of different records, if there are. */
 static sample_set front(const sample_set *set, size_t bytes) {
     sample_set some = {.list = set->list, .times = set->times};
-    for (; some.n < set->n && some.bytes < bytes; some.n++)
-        some.bytes += (size_t)sample_times(set, some.n) * set->list[some.n].len;
+    for (size_t different = 0; some.n < set->n && different < bytes; some.n++) {
+        uint32_t len = set->list[some.n].len;
+        different += len;
+        some.bytes += (size_t)sample_times(set, some.n) * len;
+    }
     return some;
 }
 
@@ -336,44 +341,57 @@ static bool judge_copies(lexicon *x, const sample_set *set, const limits *limits
     return done;
 }
 
-/* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
- * of memory. */
-static bool refine(lexicon *x, const sample_set *set, const limits *limits) {
-    sample_set some = front(set, RENEW_BYTES);
-    lexicon_count(x, &some);
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        if (round == COPIES_ROUND && !judge_copies(x, &some, limits)) return false;
-        if (!lexicon_renew(x, &some, PHRASES_MOST)) return false;
-    }
-    return shrink(x, set, limits);
-}
-
-static phrase_dict *learn(const mem *m, const sample_set *set, const sample_set *test,
-                          const limits *limits, uint32_t often) {
-    lexicon x;
-    phrase_dict *d = NULL;
-    bool done = lexicon_init(&x, m, set->bytes, limits->cheapest) && lexicon_grow(&x, set, often);
-    if (done) done = limits->cheapest ? refine(&x, set, limits) : shrink(&x, set, limits);
-    if (done) d = make_dict(&x, set, limits, test);
-    lexicon_free(&x);
-    return d;
-}
-
 /* What to learn, and what comes of it. */
 typedef struct lesson {
     const mem *m;
     const sample_set *set, *test;
     const limits *limits;
     uint32_t often;
+    bool by_heart; /* what the records share has been learned */
+    lexicon x;
     phrase_dict *dict; /* NULL: out of memory */
 } lesson;
 
-static void learn_lesson(void *to_learn) {
-    lesson *l = to_learn;
-    l->dict = learn(l->m, l->set, l->test, l->limits, l->often);
+/* Makes of the phrases that have been grown those that the cheapest parse has a use for. False: out
+ * of memory. */
+static bool refine(lesson *l) {
+    sample_set some = front(l->set, RENEW_BYTES);
+    lexicon_count(&l->x, &some);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        bool judge = round == COPIES_ROUND && !l->by_heart;
+        if (judge && !judge_copies(&l->x, &some, l->limits)) return false;
+        if (!lexicon_renew(&l->x, &some, PHRASES_MOST)) return false;
+    }
+    return true;
+}
+
+static bool begin(lesson *l) {
+    return lexicon_init(&l->x, l->m, l->set->bytes, l->limits->cheapest);
+}
+
+/* False: out of memory. */
+static bool find_phrases(lesson *l) {
+    return lexicon_grow(&l->x, l->set, l->often) && (!l->limits->cheapest || refine(l)) &&
+           shrink(&l->x, l->set, l->limits);
+}
+
+/* Makes a dictionary of the phrases that have been found, if they have, and frees all else. */
+static void end(lesson *l, bool found) {
+    if (found) l->dict = make_dict(&l->x, l->set, l->limits, l->test);
+    lexicon_free(&l->x);
     if (!l->dict || rate(l->dict, l->test, false, &l->dict->ratio)) return;
     phrase_free(l->dict);
     l->dict = NULL;
+}
+
+static void learn(lesson *l) {
+    end(l, begin(l) && find_phrases(l));
+}
+
+/* Finds the phrases of a lesson that has only begun with those of the other. */
+static void finish(void *lesson_begun) {
+    lesson *l = lesson_begun;
+    end(l, !l->by_heart || find_phrases(l));
 }
 
 /* Asks for more frequent pairs as long as the dictionary is about as good as the best, which may be
@@ -384,7 +402,7 @@ static phrase_dict *try_frequent(const lesson *first) {
     lesson l = *first;
     l.set = &some;
     for (l.often = OFTEN_MORE; best && l.often <= OFTEN_MOST; l.often *= OFTEN_STEP) {
-        learn_lesson(&l);
+        learn(&l);
         bool worse = l.dict && l.dict->ratio > best->ratio + best->ratio / SMALLER_IS_WORTH;
         phrase_free(worse ? l.dict : best);
         if (worse) break;
@@ -404,20 +422,32 @@ static phrase_dict *better(phrase_dict *a, phrase_dict *b, const sample_set *tes
     return best;
 }
 
+/* Learns what different records share, and, where that makes less of them, all that those are which
+ * come again. NULL: out of memory. */
+static phrase_dict *learn_by_heart(const lesson *l, const sample_set *twice) {
+    lesson shared = *l, whole = *l;
+    whole.set = twice;
+    whole.by_heart = true;
+    bool found = begin(&shared) && find_phrases(&shared);
+    if (!found || !begin(&whole)) {
+        lexicon_free(&shared.x);
+        lexicon_free(&whole.x);
+        return NULL;
+    }
+    lexicon_take(&whole.x, &shared.x);
+    run_both(finish, &shared, &whole);
+    return better(shared.dict, whole.dict, l->test);
+}
+
 /* NULL: out of memory. */
 static phrase_dict *learn_from(const mem *m, const sample_sets *s, const limits *limits) {
     bool roomy = limits->max_bytes >= BY_HEART(s->once.bytes);
-    lesson once = {.m = m, .set = &s->once, .test = &s->test, .limits = limits};
-    once.often = limits->cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
-    once.often += (uint32_t)(s->once.bytes / BYTES_FOR_ONCE_MORE);
-    if (limits->cheapest && roomy && s->repeated) {
-        lesson twice = once;
-        twice.set = &s->twice;
-        run_both(learn_lesson, &once, &twice);
-        return better(once.dict, twice.dict, &s->test);
-    }
-    learn_lesson(&once);
-    return limits->cheapest ? once.dict : try_frequent(&once);
+    lesson l = {.m = m, .set = &s->once, .test = &s->test, .limits = limits};
+    l.often = limits->cheapest && !roomy ? OFTEN_JOINED : OFTEN_RARE;
+    l.often += (uint32_t)(s->once.bytes / BYTES_FOR_ONCE_MORE);
+    if (limits->cheapest && roomy && s->repeated) return learn_by_heart(&l, &s->twice);
+    learn(&l);
+    return limits->cheapest ? l.dict : try_frequent(&l);
 }
 
 bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {

@@ -388,6 +388,63 @@ static void test_records_that_come_again(void) {
     phrase_free(roomy);
 }
 
+/* The same numbers each time. */
+static uint32_t fixed(uint64_t *state, uint32_t below) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % below;
+}
+
+#define PROFILES      1000
+#define PROFILE_TIMES 7
+static char profile[PROFILES][1024];
+static phrase_sample profiles[PROFILES * PROFILE_TIMES];
+
+/* Profiles that say their name in URLs, and some numbers of their own, as often as all the others.
+ */
+static void make_profiles(uint64_t state) {
+    static const char *field[] = {"followers", "following", "gists", "starred",        "orgs",
+                                  "repos",     "events",    "keys",  "received_events"};
+    for (int i = 0; i < PROFILES; i++) {
+        char name[16] = {0};
+        for (uint32_t len = 6 + fixed(&state, 7), at = 0; at < len; at++)
+            name[at] = (char)('a' + fixed(&state, 26));
+        int n = sprintf(profile[i], "{\"login\":\"%s\"", name);
+        for (size_t f = 0; f < sizeof field / sizeof *field; f++)
+            n += sprintf(profile[i] + n, ",\"%s\":\"/users/%s/%s\"", field[f], name, field[f]);
+        for (uint32_t number = 0; number < 6; number++)
+            n += sprintf(profile[i] + n, ",\"%u\":\"%05u\"", number, fixed(&state, 100000));
+        for (int t = 0; t < PROFILE_TIMES; t++)
+            profiles[t * PROFILES + i] = (phrase_sample){profile[i], (uint32_t)n};
+    }
+}
+
+/* What a dictionary of the first `n` profiles takes, and the least that it is learned for. */
+static double taken_by_profiles(size_t n, size_t max_bytes) {
+    size_t raw = 0, encoded = 0;
+    phrase_dict *d = phrase_train(&mem_libc, profiles, n, max_bytes, true);
+    CHECK(d);
+    for (size_t i = 0; i < PROFILES; i++) {
+        uint8_t out[sizeof *profile];
+        raw += profiles[i].len;
+        encoded += encode_cheapest(d, profiles[i].data, profiles[i].len, out, sizeof out);
+    }
+    double taken = (double)phrase_bytes(d);
+    phrase_free(d);
+    return taken + (double)encoded / (double)raw * (double)max_bytes * PHRASE_RECORDS;
+}
+
+/* That records come again adds to what is known of them: it takes nothing of what they share, or
+ * repeat of their own. */
+static void test_shared_before_whole(void) {
+    double each_once = 0, again = 0;
+    for (uint64_t draw = 1; draw <= 3; draw += 2) {
+        make_profiles(draw);
+        each_once += taken_by_profiles(PROFILES, 1 << 20);
+        again += taken_by_profiles(PROFILES * PROFILE_TIMES, 1 << 20);
+    }
+    CHECK(again < each_once * 0.84);
+}
+
 /* The values of an enumeration are learned whole, however little they share. */
 static void test_enumeration(void) {
     enum { VALUES = 50, LEN = 40, RECORDS_STORED = 20000 };
@@ -402,12 +459,6 @@ static void test_enumeration(void) {
         CHECK(encoded_size(d, samples, RECORDS_STORED) <= 2 * RECORDS_STORED);
         phrase_free(d);
     }
-}
-
-/* The same numbers each time. */
-static uint32_t fixed(uint64_t *state, uint32_t below) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 33) % below;
 }
 
 /* Where there are two dozen kinds of words, each with its place in the record, 16 classes take 10.1
@@ -461,6 +512,7 @@ int main(void) {
     test_all(true);
     test_copies();
     test_records_that_come_again();
+    test_shared_before_whole();
     test_enumeration();
     test_many_classes();
     test_sizes();
