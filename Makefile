@@ -13,8 +13,8 @@ DATA_DIR     = ../shared/data
 FUZZ_SECONDS = 60
 SOAK_ARGS    =
 PYTEST_ARGS  =
-# Integration tests at a time: they wait for servers and timers half of the time.
-TEST_WORKERS := $(shell expr $$(nproc) + 1)
+# Integration tests at a time: they wait for servers and timers more than half of the time.
+TEST_WORKERS := $(shell expr $$(nproc) \* 2)
 SUITE_SERVER = redis-7.0
 SUITE_MODE   = prefixes
 SUITE_FILES  =
@@ -35,7 +35,8 @@ export CC PYTHON REDIS_SERVER REDISMODULE_INCLUDE BASE
 
 # What may be added to (CFLAGS, LDFLAGS) and what must be there. An include path of ours comes last:
 # a redismodule.h of the system is preferred, REDISMODULE_INCLUDE=<dir> comes before both.
-CFLAGS    = -O3 -g
+# The compiler sees the module as a whole: to find a record takes a dozen small functions of as many files.
+CFLAGS    = -O3 -g -flto=auto
 WARNINGS  = -Wall -Wextra -Werror
 CORE_INCLUDES = -Imodule/core
 INCLUDES  = -Imodule $(CORE_INCLUDES) $(if $(REDISMODULE_INCLUDE),-I$(REDISMODULE_INCLUDE)) -idirafter build/deps/include
@@ -102,9 +103,9 @@ setup-build setup-server setup-python setup-python3 setup-clients setup-glide se
 setup-arm64 setup-image setup-imagetest setup-estimate:
 	@scripts/setup.sh $(@:setup-%=%)
 
-# Core is compiled with no include path to anything else, and cannot call malloc().
-build/release/module/core/%.o build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o \
-build/arm64/module/core/%.o: \
+# Core is compiled with no include path to anything else, and cannot call malloc(): where the compiler sees each file by itself.
+build/release/module/core/%.o: INCLUDES = $(CORE_INCLUDES)
+build/asan/module/core/%.o build/fuzz/module/core/%.o build/coverage/module/core/%.o build/arm64/module/core/%.o: \
     INCLUDES = $(CORE_INCLUDES) -include base/poison.h
 
 # --- the module -----------------------------------------------------------------------------------

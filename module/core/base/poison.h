@@ -1,9 +1,10 @@
 /*
  * poison.h: core cannot call malloc().
  *
- * The compiler is told to read this before every file of core (see the Makefile). A call of one of
- * these is an error then; their addresses, which mem.c takes, are not. The one way to memory is the
- * `mem` that whoever creates an object passes.
+ * The compiler is told to read this before every file of core, but in the release build, where it
+ * would see through mem.c (see the Makefile). A call of one of these is an error then; their
+ * addresses, which mem.c takes, are not. The one way to memory is the `mem` that whoever creates an
+ * object passes.
  */
 #ifndef CKV_POISON_H
 #define CKV_POISON_H
