@@ -73,18 +73,18 @@ static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_po
 
 /* ---- what has expired ------------------------------------------------------------------------ */
 
-static bool left; /* as nobody might be told */
+static bool leaves_expired; /* as nobody might be told */
 
 bool cmd_scan_leave_expired(bool leave) {
-    bool before = left;
-    left = leave;
+    bool before = leaves_expired;
+    leaves_expired = leave;
     return before;
 }
 
 /* Whether it goes when it is met, as SCAN and RANDOMKEY have it. */
 static bool may_expire(RedisModuleCtx *ctx) {
     int nested = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
-    if (left || (!own_call_open() && role_is_called(ctx))) return false;
+    if (leaves_expired || (!own_call_open() && role_is_called(ctx))) return false;
     return role_may_expire(ctx) &&
            (settings_expire_nested() || !(RedisModule_GetContextFlags(ctx) & nested));
 }

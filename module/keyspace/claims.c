@@ -31,6 +31,10 @@ static void hold_no_more(void *context, const char *name, size_t len) {
     free_if_empty(&c->held);
 }
 
+RedisModuleDict *claims_of(const claims *c, uint64_t client) {
+    return value_of(c->by, &client, sizeof client);
+}
+
 static void give(claims *c, uint64_t client, RedisModuleDict *names) {
     if (!c->by) c->by = RedisModule_CreateDict(NULL);
     RedisModule_DictSetC(c->by, &client, sizeof client, names);
@@ -38,7 +42,7 @@ static void give(claims *c, uint64_t client, RedisModuleDict *names) {
 
 void claims_add(claims *c, uint64_t client, const char *name, size_t len) {
     spent_free_some();
-    RedisModuleDict *names = value_of(c->by, &client, sizeof client);
+    RedisModuleDict *names = claims_of(c, client);
     if (!names) give(c, client, names = RedisModule_CreateDict(NULL));
     if (RedisModule_DictSetC(names, (void *)name, len, NULL) != REDISMODULE_OK) return;
     c->count++;
@@ -47,13 +51,9 @@ void claims_add(claims *c, uint64_t client, const char *name, size_t len) {
 
 bool claims_has(const claims *c, uint64_t client, const char *name, size_t len) {
     int missing = 1;
-    RedisModuleDict *names = value_of(c->by, &client, sizeof client);
+    RedisModuleDict *names = claims_of(c, client);
     if (names) RedisModule_DictGetC(names, (void *)name, len, &missing);
     return !missing;
-}
-
-bool claims_any(const claims *c, uint64_t client) {
-    return value_of(c->by, &client, sizeof client) != NULL;
 }
 
 bool claims_hold(const claims *c, const char *name, size_t len) {

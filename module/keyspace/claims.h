@@ -16,8 +16,9 @@ typedef struct claims {
 
 void claims_add(claims *c, uint64_t client, const char *name, size_t len);
 bool claims_has(const claims *c, uint64_t client, const char *name, size_t len);
-bool claims_any(const claims *c, uint64_t client);
 bool claims_hold(const claims *c, const char *name, size_t len);
+/* The names of a client; NULL: none. */
+RedisModuleDict *claims_of(const claims *c, uint64_t client);
 
 /* A client needs none of its names any more; none of those does that are not `needing`. */
 void claims_drop(claims *c, uint64_t client);

@@ -108,7 +108,7 @@ static void end(uint64_t client) {
 void queued_exec(uint64_t client) {
     forget_if_done();
     end(client);
-    if (!claims_any(&queued, client)) return;
+    if (!claims_of(&queued, client)) return;
     ending.others |= ending.last != QUEUED_ANYBODY && ending.last != client;
     ending.last = client;
 }
@@ -216,7 +216,7 @@ bool queued_awaits(void) {
 }
 
 bool queued_awaits_unknown(void) {
-    return by_anybody.all || claims_any(&awaited, QUEUED_ANYBODY);
+    return by_anybody.all || claims_of(&awaited, QUEUED_ANYBODY);
 }
 
 static bool still_waits(uint64_t client) {
@@ -260,6 +260,10 @@ bool queued_holds(const RedisModuleString *key) {
            holds(keys.older, text, len) || claims_hold(&awaited, text, len);
 }
 
+bool queued_any(void) {
+    return queued.held || keys.newer || keys.older;
+}
+
 static void each(RedisModuleDict *names, queued_told *told) {
     if (!names) return;
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(names, "^", NULL, 0);
@@ -269,9 +273,9 @@ static void each(RedisModuleDict *names, queued_told *told) {
     RedisModule_DictIteratorStop(it);
 }
 
-void queued_each(bool others, queued_told *told) {
-    each(queued.held, told);
-    if (!others) return;
+void queued_each(uint64_t client, queued_told *told) {
+    each(claims_of(&queued, client), told);
+    if (client != QUEUED_ANYBODY) return;
     each(keys.newer, told);
     each(keys.older, told);
 }

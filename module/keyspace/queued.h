@@ -64,9 +64,10 @@ bool queued_holds_all(void);
  * back at once, and leaves again with EXEC (transparent/lent.h). */
 bool queued_holds(const RedisModuleString *key);
 
-/* Each name of what clients in a transaction have queued; of `others` as well, where a client that
- * is not known may be in one: these may be a million. */
+/* Whether any key is remembered of a command that is queued, or held back; and each of a client's.
+ */
+bool queued_any(void);
 typedef void queued_told(const char *name, size_t len);
-void queued_each(bool others, queued_told *told);
+void queued_each(uint64_t client, queued_told *told);
 
 #endif

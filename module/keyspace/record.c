@@ -109,7 +109,7 @@ static bool reply_out_of_memory(const record *r) {
 
 /* What has expired goes before it is written over, and a key without a map gets one. Both are
  * events: who is told may encode a value in the place of `value`, which becomes a copy, or write
- * the same key. Returns what is to be freed then; if there is no map, there is no memory. */
+ * the same key. Returns what is to be freed then; r->in stays NULL if memory runs out. */
 static void *make_way(record *r, codec_value *value) {
     void *copy = RedisModule_Alloc(value->len + 1);
     memcpy(copy, value->bytes, value->len);

@@ -26,7 +26,8 @@ bool role_follows(RedisModuleCtx *ctx);
 bool role_mirrors(void);
 
 /* Whether a module has called the command, or the script that it is in: that one may have said that
- * nobody is to be told of whatever comes of it. (Not of a script that is called as a user.) */
+ * nobody is to be told of whatever comes of it. (Not of a script that is called as a user, nor of
+ * what is called as one within a script.) */
 bool role_is_called(RedisModuleCtx *ctx);
 
 /* Whether what has expired is deleted here: not where this server follows, nor while CLIENT PAUSE,

@@ -97,12 +97,20 @@ leave_how leave_begin(leave_how next) {
 }
 
 /* The server may put the text of a key elsewhere while it moves. */
+/* How many maps had arrived when a name was noted while no other was. */
+static uint64_t noted_at;
+
+static void note_name(const char *name, size_t len) {
+    if (!queued_any()) noted_at = maps_arrivals();
+    queued_note(how.client, name, len);
+}
+
 void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
-    if (how.runs_later) queued_note(how.client, text, len);
+    if (how.runs_later) note_name(text, len);
     bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);
@@ -150,42 +158,44 @@ static void leave_for_watchers(void) {
     leave_begin(before);
 }
 
-/* ---- what is queued when records come -------------------------------------------------------- */
+/* ---- what is queued when records arrive ------------------------------------------------------ */
 
-/* That have come, of names that were noted before. NULL: none. */
-static RedisModuleDict *come;
-/* When it was looked for such last. */
-static struct { uint64_t arrivals, loadings; } looked;
+/* Those of the names that records have arrived of. NULL: none. */
+static RedisModuleDict *arrived;
 
-static void note_come(const char *name, size_t len) {
+static void note_arrived(const char *name, size_t len) {
     if (!move_any_record(name, len, MOVE_ALL)) return;
     RedisModuleString *key = RedisModule_CreateString(NULL, name, len);
-    move_calls_add(&come, QUEUED_ANYBODY, key);
+    move_calls_add(&arrived, QUEUED_ANYBODY, key);
     RedisModule_FreeString(NULL, key);
 }
 
-/* A file brings records of many names, and is one in a long time. Single maps come one after the
- * other, where slots do: for each of them a million names are not gone through. */
-static void leave_come(void) {
-    bool file = looked.loadings != ckv.loadings;
-    looked.loadings = ckv.loadings;
-    looked.arrivals = maps_arrivals();
-    if (role_mirrors()) return; /* there it leaves with EXEC */
-    queued_each(file, note_come);
-    move_calls_each(&come, leave_now);
+/* Of names that a client has noted. */
+static void leave_arrived(uint64_t client) {
+    queued_each(client, note_arrived);
+    move_calls_each(&arrived, leave_now);
 }
 
+/* Of those whose EXEC is not told from others' the names may be a million: they are gone through
+ * behind a file, and not behind each map that arrives by itself, as one after the other does where
+ * slots move. */
 void leave_loaded(void) {
-    bool any = watched_bytes || looked.arrivals != maps_arrivals();
+    static uint64_t loadings, arrivals;
+    bool any = watched_bytes || arrivals != maps_arrivals();
     if (!any || role_loads(ckv.ctx)) return;
     if (watched_bytes) leave_for_watchers();
-    if (looked.arrivals != maps_arrivals()) leave_come();
+    bool file = loadings != ckv.loadings;
+    loadings = ckv.loadings;
+    arrivals = maps_arrivals();
+    if (file && !role_mirrors()) leave_arrived(QUEUED_ANYBODY);
 }
 
 /* ---- transactions, and between commands ------------------------------------------------------ */
 
 void leave_queued(uint64_t client) {
     lent_to_exec(client, leave_now);
+    bool may = client != QUEUED_ANYBODY && !role_mirrors();
+    if (may && noted_at != maps_arrivals()) leave_arrived(client);
 }
 
 void leave_before_map(void) {

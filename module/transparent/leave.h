@@ -27,22 +27,24 @@ bool leave_if(RedisModuleString *key, move_kind kind);
 
 /* A client has come to watch a key while a file is loaded, when nothing may move: nobody could be
  * told, and the file may bring a string of that name. It leaves, if it expires then, before the
- * first command that is looked at when all is loaded. So does what a transaction has queued before:
- * what had left by then is gone, and the file, or a map that is restored, has brought a record. */
+ * first command that is looked at when all is loaded. So does what a transaction has queued before,
+ * where its EXEC is not told from others': what had left by then is gone, and the file has brought
+ * a record. */
 void leave_when_loaded(const RedisModuleString *key);
 void leave_loaded(void);
 
-/* Before a client's EXEC: on a replica in a cluster, where nothing leaves for longer than a
- * command, what its commands need. */
+/* Before a client's EXEC: what its commands need and records have arrived of since, with a file or
+ * with a map; on a replica in a cluster, where nothing leaves for longer than a command, all of it.
+ */
 void leave_queued(uint64_t client);
 
 /* Before a command that is about a map: what has left for a client of a replica's own comes back.
  */
 void leave_before_map(void);
 
-/* Before a command is looked at that no other one calls: the AOF is told of what moved while a
- * pause of all writes kept it as it was, or within a call; and what left for a client of a
- * replica's own comes back, where it may. */
+/* Before a command is looked at, but not, where something is untold, one that another calls: the
+ * AOF is told of what moved while a pause of all writes kept it as it was, or within a call; and
+ * what left for a client of a replica's own comes back, where it may. */
 void leave_settle(void);
 /* Whether there is something to tell. */
 bool leave_untold(void);

@@ -66,7 +66,8 @@ static bool is_called(filtered *f) {
            RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
 }
 
-/* The same, also on Redis 7.0 if it is a script that calls; or it comes while one is busy. */
+/* The same, also on Redis 7.0 if it is a script that calls. What clients send while a busy script
+ * is interrupted counts as called as well. */
 static bool is_within(filtered *f) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA || is_called(f);
 }

@@ -85,10 +85,11 @@ typedef struct answer {
 
 /* The memory that the allocator would give is not touched. */
 static long long usage_of_long(const record *r) {
-    void *block = RedisModule_Alloc(STRING_HEAD + map_value_len(r->in->m, &r->pos));
-    size_t bytes = ckv.mem.usable(block) + r->key.len + OBJECT_BYTES;
+    size_t bytes = STRING_HEAD + map_value_len(r->in->m, &r->pos);
+    void *block = RedisModule_TryAlloc(bytes);
+    if (block) bytes = ckv.mem.usable(block);
     RedisModule_Free(block);
-    return (long long)bytes;
+    return (long long)(bytes + r->key.len + OBJECT_BYTES);
 }
 
 #define FREQ_OF_NEW 5 /* as the server sets out with */

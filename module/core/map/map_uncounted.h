@@ -10,8 +10,8 @@
  * is a thread for it; where there is none, or it does not follow, they are counted at once.
  *
  * Only a map of a group has such values: one that leaves its group, is saved or copied counts all
- * of them first (uncounted_settle()). That bounds how many there may be: it takes about a
- * millisecond.
+ * of them first (uncounted_settle()). That bounds how many there may be: it takes a
+ * millisecond or two.
  */
 #ifndef CKV_MAP_UNCOUNTED_H
 #define CKV_MAP_UNCOUNTED_H

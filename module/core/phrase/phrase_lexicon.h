@@ -31,10 +31,9 @@ typedef struct lexicon {
     bool copies;
     uint32_t copy_count[COPY_CODES];
     uint16_t copy_cost[COPY_CODES];
-    size_t copied, parsed; /* bytes */
-    /* How many to expect for each byte, as another lexicon has found. */
-    bool copies_known;
-    float copy_rate[COPY_CODES];
+    size_t copied, parsed;       /* bytes */
+    bool copies_known;           /* by another lexicon: */
+    float copy_rate[COPY_CODES]; /* how many to expect for each byte */
 } lexicon;
 
 #define LEXICON_SPREAD UINT32_MAX

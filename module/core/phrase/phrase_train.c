@@ -347,7 +347,7 @@ typedef struct lesson {
     const sample_set *set, *test;
     const limits *limits;
     uint32_t often;
-    bool by_heart; /* what the records share has been learned */
+    bool by_heart; /* it goes on from a lesson of what the records share */
     lexicon x;
     phrase_dict *dict; /* NULL: out of memory */
 } lesson;
@@ -377,6 +377,7 @@ static bool find_phrases(lesson *l) {
 
 /* Makes a dictionary of the phrases that have been found, if they have, and frees all else. */
 static void end(lesson *l, bool found) {
+    l->dict = NULL;
     if (found) l->dict = make_dict(&l->x, l->set, l->limits, l->test);
     lexicon_free(&l->x);
     if (!l->dict || rate(l->dict, l->test, false, &l->dict->ratio)) return;
@@ -388,7 +389,8 @@ static void learn(lesson *l) {
     end(l, begin(l) && find_phrases(l));
 }
 
-/* Finds the phrases of a lesson that has only begun with those of the other. */
+/* Of two lessons, on two threads: the first's phrases have been found, with which the second, by
+ * heart, has begun. */
 static void finish(void *lesson_begun) {
     lesson *l = lesson_begun;
     end(l, !l->by_heart || find_phrases(l));
