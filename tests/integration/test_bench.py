@@ -41,6 +41,7 @@ def run(tmp_path):
     return verb
 
 
+@pytest.mark.timeout(400)  # a dozen stores of a thousand records, which takes half a minute of a processor of one's own
 @pytest.mark.parametrize("comparison,stores", [("cache", 6), ("uuid", 7), ("latency", 12)])
 def test_comparisons(run, lines, comparison, stores):
     report, said = run(comparison, "--records", 1000, "--data", lines)
