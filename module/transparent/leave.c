@@ -96,7 +96,6 @@ leave_how leave_begin(leave_how next) {
     return before;
 }
 
-/* The server may put the text of a key elsewhere while it moves. */
 /* How many maps had arrived when a name was noted while no other was. */
 static uint64_t noted_at;
 
@@ -105,6 +104,7 @@ static void note_name(const char *name, size_t len) {
     queued_note(how.client, name, len);
 }
 
+/* The server may put the text of a key elsewhere while it moves. */
 void leave_key(RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
