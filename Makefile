@@ -310,13 +310,15 @@ build/asan/ckv.so: $(ASAN_O)
 build/servers/redis-7.0-asan/redis-server: | setup-build
 	scripts/build_server.sh redis-7.0-asan=redis/bookworm
 
+# Threads of servers that wait for work take all of a processor: two tests at a time then.
 test-servers: build/ckv.so servers $(TESTED_PROGRAMS) | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
 	scripts/check_servers.sh $(SERVERS)
 	@failed=; for server in $(SERVERS:=,1) $(NEWEST:=,4); do \
 	    name=$${server%%[=,]*}; threads=$${server##*,}; \
 	    echo "== $$name, io-threads $$threads"; \
 	    REDIS_SERVER=$(CURDIR)/build/servers/$$name/redis-server \
-	        $(integration_tests) -rs --io-threads $$threads $(PYTEST_ARGS) || failed="$$failed $$name,$$threads"; \
+	        $(integration_tests) -rs --io-threads $$threads $$([ $$threads = 1 ] || echo "-n 2") $(PYTEST_ARGS) || \
+	        failed="$$failed $$name,$$threads"; \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
