@@ -5,13 +5,14 @@
  *                                                                        |  any thread
  *      the sums of their maps <------------ uncounted_end() <------------+
  *
- * How long a value was takes going over its codes, which is a fifth to a third of the time of
- * writing another over it. So copies of the encodings go into a batch, and are counted where there
- * is a thread for it; where there is none, or it does not follow, they are counted at once.
+ * How long a value was takes going over its codes, which is a tenth (of tweets) to a third (of 1 to
+ * 3 KB) of the time of writing another over it. So copies of the encodings go into a batch, and are
+ * counted where there is a thread for it; where there is none, or it does not follow, they are
+ * counted at once.
  *
  * Only a map of a group has such values: one that leaves its group, is saved or copied counts all
- * of them first (uncounted_settle()). That bounds how many there may be: it takes a
- * millisecond or two.
+ * of them first (uncounted_settle()). That bounds how many there may be:
+ * UNCOUNTED_AWAY + 1 batches, 128 KB of codes.
  */
 #ifndef CKV_MAP_UNCOUNTED_H
 #define CKV_MAP_UNCOUNTED_H
