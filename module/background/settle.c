@@ -5,6 +5,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "server/clock.h"
+#include "server/machine.h"
 
 #include <stdlib.h>
 
@@ -15,12 +16,13 @@
 
 /* Of a limit of memory that refuses writes: so much must be free for values to be young. */
 #define REFUSED_SHARE 0.1
-/* The limit where none is set: a share of the memory that there may be, between these; or as much
- * where nothing says how much there may be. */
-#define AUTO_SHARE(bytes) ((bytes) / 16)
-#define AUTO_MIN          (256ULL << 10)
-#define AUTO_MAX          (512ULL << 20)
-#define AUTO_UNLIMITED    (64ULL << 20)
+/* The limit where none is set: a share of the memory that there may be, between these; where
+ * nothing says how much there may be, a lesser one of the machine's, which others use, too. */
+#define AUTO_SHARE(bytes)         ((bytes) / 16)
+#define AUTO_MIN                  (256ULL << 10)
+#define AUTO_MAX                  (512ULL << 20)
+#define AUTO_MACHINE_SHARE(bytes) ((bytes) / 64)
+#define AUTO_MACHINE_MIN          (64ULL << 20)
 
 /* Batches under way for each thread: enough for it until the timer comes by again. Their copies
  * take at most a share of what young values may. */
@@ -270,12 +272,16 @@ bool settle_has_come_to(uint64_t mark) {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
+static uint64_t between(uint64_t bytes, uint64_t least, uint64_t most) {
+    if (bytes < least) return least;
+    return bytes < most ? bytes : most;
+}
+
 static uint64_t automatic_limit(void) {
     uint64_t server = maxmemory_now()->wanted_limit, own = (uint64_t)ckv.config.maxmemory;
     uint64_t limit = own > 0 && (server == 0 || own < server) ? own : server;
-    if (limit == 0) return AUTO_UNLIMITED;
-    if (AUTO_SHARE(limit) < AUTO_MIN) return AUTO_MIN;
-    return AUTO_SHARE(limit) < AUTO_MAX ? AUTO_SHARE(limit) : AUTO_MAX;
+    if (limit > 0) return between(AUTO_SHARE(limit), AUTO_MIN, AUTO_MAX);
+    return between(AUTO_MACHINE_SHARE(machine_bytes()), AUTO_MACHINE_MIN, AUTO_MAX);
 }
 
 /* Where writes are refused when memory is full, nothing is young any more a while before. */

@@ -22,12 +22,6 @@ static long long read_number(const char *path, const char *name) {
     return number;
 }
 
-static int64_t spare_of_machine(void) {
-    long long total = read_number("/proc/meminfo", "MemTotal:");
-    long long available = read_number("/proc/meminfo", "MemAvailable:");
-    return total < 0 || available < 0 ? INT64_MAX : (available - total / KEPT_SHARE) * 1024;
-}
-
 /* Of a file of the server's control group (v2), which may be a container's or a service's. */
 static long long read_of_group(const char *file, const char *name) {
     char line[512], path[600], own[512] = "/";
@@ -37,6 +31,21 @@ static long long read_of_group(const char *file, const char *name) {
     if (f) fclose(f);
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", own, file);
     return read_number(path, name);
+}
+
+uint64_t machine_bytes(void) {
+    static uint64_t bytes;
+    if (bytes) return bytes;
+    long long all = read_number("/proc/meminfo", "MemTotal:") * 1024;
+    long long most = read_of_group("memory.max", "");
+    long long least = most >= 0 && (all < 0 || most < all) ? most : all;
+    return bytes = least < 0 ? 0 : (uint64_t)least;
+}
+
+static int64_t spare_of_machine(void) {
+    long long total = read_number("/proc/meminfo", "MemTotal:");
+    long long available = read_number("/proc/meminfo", "MemAvailable:");
+    return total < 0 || available < 0 ? INT64_MAX : (available - total / KEPT_SHARE) * 1024;
 }
 
 /* Files that were read or written count as used there, and go when memory is wanted. */

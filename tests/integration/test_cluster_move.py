@@ -94,6 +94,7 @@ def moving(cluster):
     end_move(cluster, target, slot)
     cluster.wait()
     target.ask("CDEL", "k", "{k}stays")
+    target.ask("DEL", "k")  # a string of that name, which a test has set
 
 
 def cluster_ready(cluster):
