@@ -13,6 +13,7 @@
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
 #include "keyspace/tryagain.h"
+#include "keyspace/untold.h"
 #include "server/reply.h"
 #include "server/role.h"
 
@@ -40,8 +41,10 @@ static bool is_queued(const record *r) {
     return true;
 }
 
-/* Whether a key without a record is the server's own. */
+/* Whether a key without a record is the server's own. To ask the server may be to have it deleted,
+ * as it has expired. */
 static bool is_native(const record *r) {
+    untold_tell(r->name);
     switch (prefixes_any() ? prefixes_match_name(r->name) : PREFIX_NONE) {
     case PREFIX_NONE:
         return native_sent(r->ctx); /* it was queued while the prefix was still set */

@@ -8,6 +8,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
+#include "keyspace/untold.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
@@ -145,7 +146,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     move_result result = move_out(ctx, argv[1], MOVE_ANY);
     if (result == MOVE_LEFT) return RedisModule_ReplyWithError(ctx, ERROR_DAMAGED);
-    if (result == MOVE_DONE) replicate_moved_out(ctx, argv[1]);
+    if (result == MOVE_DONE) untold_moved_out(ctx, argv[1]);
     return native_reply(
         ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }

@@ -7,14 +7,14 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
+#include "keyspace/untold.h"
 #include "server/pause.h"
 #include "server/role.h"
 #include "transparent/lent.h"
 
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
- * back; and those that moved out within a command that another one called, which may have said that
- * nobody is to be told. These are told when that is over, before anything else. NULL: none. */
-static struct { RedisModuleDict *out, *back, *called; } untold;
+ * back. They are told when that is over, before anything else. NULL: none. */
+static struct { RedisModuleDict *out, *back; } untold;
 /* In the pause a command came that is about a map, and is held back, perhaps: when it runs, nothing
  * is to be lent. */
 static bool map_named;
@@ -37,13 +37,8 @@ static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
     move_back(ckv.ctx, key);
 }
 
-/* If it has not come back within. */
-static void tell_called(uint64_t db, RedisModuleString *key) {
-    if (move_db_of_record(key, MOVE_ALL, (int)db) != (int)db) move_call(MOVE_CALL_OUT, db, key);
-}
-
 bool leave_untold(void) {
-    return untold.out || untold.back || untold.called || map_named;
+    return untold.out || untold.back || untold_any() || map_named;
 }
 
 /* A file that is loaded meanwhile brings other data, of which nothing is to move before all of it
@@ -52,7 +47,7 @@ static void tell_untold(void) {
     if (!leave_untold() || role_loads(ckv.ctx)) return;
     move_calls_each(&untold.back, tell_back);
     move_calls_each(&untold.out, tell_out);
-    move_calls_each(&untold.called, tell_called);
+    untold_tell_all();
     if (map_named) lent_before_map(move_back_in_pause);
     map_named = false;
 }
@@ -76,7 +71,7 @@ static void leave_db(uint64_t db, RedisModuleString *key) {
         move_out_in_pause(db, key);
     } else {
         move_call(MOVE_CALL_OUT, db, key);
-        if (told && how.is_called && how.is_called()) tell_later(&untold.called, db, key);
+        if (told && how.is_called && how.is_called()) untold_note(db, key);
     }
     lent_note(db, key);
 }
@@ -111,6 +106,7 @@ void leave_key(RedisModuleString *key) {
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
     if (how.runs_later) note_name(text, len);
+    untold_tell(key);
     bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);
@@ -209,4 +205,8 @@ void leave_before_map(void) {
 void leave_settle(void) {
     tell_untold();
     lent_settle(leave_now);
+}
+
+void leave_start(void) {
+    untold_start(tell_untold);
 }

@@ -7,6 +7,8 @@
 
 #include "keyspace/move.h"
 
+void leave_start(void);
+
 /* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
  * then; whether it leaves strings to the server where no other command has left one; whether it
  * will run at all, which is asked before a record leaves; and whether another one calls it. */

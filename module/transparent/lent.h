@@ -18,7 +18,7 @@
 #ifndef CKV_LENT_H
 #define CKV_LENT_H
 
-#include "transparent/move_calls.h"
+#include "keyspace/move_calls.h"
 
 void lent_start(RedisModuleCtx *ctx);
 

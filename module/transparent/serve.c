@@ -66,10 +66,11 @@ static bool is_called(filtered *f) {
            RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
 }
 
-/* The same, also on Redis 7.0 if it is a script that calls. What clients send while a busy script
- * is interrupted counts as called as well. */
+/* The same, also on Redis 7.0 within a script, or an EXEC, whose own commands no filter is asked
+ * about. What clients send while a busy script is interrupted counts as called as well. */
 static bool is_within(filtered *f) {
-    return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA || is_called(f);
+    int within = REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_MULTI;
+    return RedisModule_GetContextFlags(NULL) & within || is_called(f);
 }
 
 static bool runs_within(void) {
@@ -539,6 +540,7 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    leave_start();
     lent_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
     prefixes_listen(configure);

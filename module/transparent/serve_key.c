@@ -4,16 +4,17 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/lookup.h"
 #include "keyspace/move.h"
+#include "keyspace/move_calls.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/replicate.h"
+#include "keyspace/untold.h"
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/reply.h"
 #include "server/role.h"
 #include "transparent/lent.h"
-#include "transparent/move_calls.h"
 
 #include <stdio.h>
 
@@ -36,7 +37,7 @@ static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisMo
     native_run(ctx, argv, argc);
     if (!lent) return REDISMODULE_OK;
     if (move_back(ctx, key) != MOVE_DONE) {
-        replicate_moved_out(ctx, key);
+        untold_moved_out(ctx, key);
         return REDISMODULE_OK;
     }
     ckv.stats.moved_out--; /* nobody has seen it outside */

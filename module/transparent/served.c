@@ -3,6 +3,7 @@
 
 #include "commands/command_table.h"
 #include "commands/register.h"
+#include "keyspace/move_calls.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "server/reply.h"
@@ -11,7 +12,6 @@
 #include "transparent/serve_cluster.h"
 #include "transparent/serve_debug.h"
 #include "transparent/serve_info.h"
-#include "transparent/move_calls.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
 #include "transparent/serve_sort.h"

@@ -260,6 +260,77 @@ def test_an_aof_knows_what_has_moved_where_nobody_was_to_be_told(own_server, cal
         assert r.get("k") == (b"1" if expired else b"101")
 
 
+# What changes a string that has moved out within the same transaction or script, of which nobody was to be told.
+CHANGES = ("INCR k", "APPEND k 7", "EXPIRE k 1000", "SET k 7 XX", "GETDEL k", "DEL k", "CALLER.CALL ! INCR k", "CALLER.CALL ! SETBIT k 7 1",
+           "CALLER.CALL ! RENAME k l")
+
+
+def change_in_multi(r, key, words, silently=("EVAL", "return redis.call('getbit', KEYS[1], 0)", 1)):
+    pipe = r.pipeline(transaction=True)
+    pipe.execute_command("CALLER.CALL", "", *silently, key)
+    pipe.execute_command(*words)
+    pipe.execute(raise_on_error=False)
+
+
+def change_behind_a_call(r, key, words):
+    change_in_multi(r, key, words, ("CALLER.CALL", "!", "BITCOUNT"))
+
+
+def change_in_script(r, key, words):
+    silently = "redis.call('caller.call', '', 'caller.call', '!', 'getbit', KEYS[1], 0)"
+    r.eval(f"{silently} redis.pcall(unpack(ARGV))", 1, key, *words)
+
+
+@pytest.mark.parametrize("expired", (False, True), ids=("there", "expired"))
+@pytest.mark.parametrize("change", (change_in_multi, change_behind_a_call, change_in_script))
+def test_an_aof_knows_what_has_moved_before_the_same_transaction_changes_it(own_server, caller, change, expired):
+    """It was told before the next command of a client: INCR began anew, and the record was lost or, later, its change."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes"})
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": "*"})
+    keys = {sent: f"k{i}" for i, sent in enumerate(CHANGES)}
+
+    def kept(of):
+        with of.client() as r:
+            return {sent: (r.mget(key, f"l{key}"), r.ttl(key) > 0) for sent, key in keys.items()}
+
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        for key in keys.values():
+            r.set(key, 100, px=1 if expired else None)
+        time.sleep(0.01)
+        wait_for_replica(r)
+        r.bgrewriteaof()
+        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        for sent, key in keys.items():
+            change(r, key, sent.replace(" k", f" {key}").replace(" l", f" l{key}").split())
+        before = kept(server)
+        assert before["INCR k"][0] == [b"1" if expired else b"101", None]
+        wait_for_replica(r)
+    assert kept(replica) == before
+    server.kill()
+    server.start()
+    assert kept(server) == before
+
+
+@pytest.mark.parametrize("transaction", (False, True), ids=("alone", "multi"))
+@pytest.mark.parametrize("called", (("APPEND", "k", "z" * 5000), ("SETRANGE", "k", 6000, "z")), ids=lambda called: called[0])
+def test_an_aof_knows_what_a_call_made_too_long_for_ckv(own_server, caller, called, transaction):
+    """Of which nobody was to be told: what the next APPEND was to go behind was lost."""
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes"})
+    with server.client() as r:
+        r.set("k", 100)
+        r.bgrewriteaof()
+        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        pipe = r.pipeline(transaction)
+        pipe.execute_command("CALLER.CALL", "", *called)
+        pipe.append("k", "x")
+        assert pipe.execute()[-1] > 5000
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert r.get("k") == b"100x"
+
+
 # How commands are called, and what they say of a key that has expired.
 MET_EXPIRED = {" GET k": None, " EXISTS k": 0, " DEL k": 0, " SET k v XX": None, " GETDEL k": None, " EVAL return{redis.call('get','k')} 0": [None],
                " EVAL return{redis.call('unlink','k')} 0": [0], " CALLER.CALL ! GET k": None, " CGET k": None, "C GET k": None,

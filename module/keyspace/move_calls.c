@@ -1,5 +1,5 @@
 /* move_calls.c: see move_calls.h. */
-#include "transparent/move_calls.h"
+#include "keyspace/move_calls.h"
 
 #include "server/acl.h"
 #include "server/own_call.h"

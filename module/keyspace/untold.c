@@ -1,0 +1,45 @@
+/* untold.c: see untold.h. */
+#include "keyspace/untold.h"
+
+#include "keyspace/maps.h"
+#include "keyspace/move.h"
+#include "keyspace/move_calls.h"
+#include "keyspace/replicate.h"
+#include "server/role.h"
+
+static pause_end *tell_when_over;
+
+/* By database. NULL: none. */
+static RedisModuleDict *untold;
+
+void untold_start(pause_end *teller) {
+    tell_when_over = teller;
+}
+
+void untold_note(uint64_t db, const RedisModuleString *key) {
+    pause_at_end(tell_when_over);
+    move_calls_add(&untold, db, key);
+}
+
+void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
+    replicate_moved_out(ctx, key);
+    if (role_is_called(ctx)) untold_note((uint64_t)RedisModule_GetSelectedDb(ctx), key);
+}
+
+bool untold_any(void) {
+    return untold != NULL;
+}
+
+/* If it has not come back since. */
+static void tell(uint64_t db, RedisModuleString *key) {
+    if (move_db_of_record(key, MOVE_ALL, (int)db) != (int)db) move_call(MOVE_CALL_OUT, db, key);
+}
+
+void untold_tell(RedisModuleString *key) {
+    for (int db = 0; untold && db < maps_dbs(); db++)
+        if (move_calls_has(untold, (uint64_t)db, key)) tell((uint64_t)db, key);
+}
+
+void untold_tell_all(void) {
+    move_calls_each(&untold, tell);
+}
