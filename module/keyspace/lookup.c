@@ -139,7 +139,7 @@ void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, 
 
 lookup_answer lookup_begun(record *r) {
     bool begun = r->in != NULL;
-    r->disturbed = ckv.disturbed;
+    r->disturbed = r->alone = ckv.disturbed;
     lookup_answer answer = find_map(r);
     if (answer != LOOKUP_DONE || !r->in) return answer;
     /* Another key of the command may have deleted the map and made another, at the same address. */
@@ -153,6 +153,7 @@ lookup_answer lookup_begun(record *r) {
         native = !r->there && is_native(r);
         disturbed = r->disturbed != ckv.disturbed;
     } while (disturbed);
+    r->alone = r->disturbed;
     return native ? leave_to_server(r) : LOOKUP_DONE;
 }
 

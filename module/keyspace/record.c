@@ -4,6 +4,7 @@
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
+#include "keyspace/native.h"
 #include "keyspace/own_records.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/removals.h"
@@ -107,18 +108,43 @@ static bool reply_out_of_memory(const record *r) {
     return false;
 }
 
-/* What has expired goes before it is written over, and a key without a map gets one. Both are
- * events: who is told may encode a value in the place of `value`, which becomes a copy, or write
- * the same key. Returns what is to be freed then; r->in stays NULL if memory runs out. */
+/* A key has one value, and the record is about to be it: a native one that another module has put
+ * there goes, as if it had been written over. */
+static void drop_native(record *r) {
+    if (prefixes_match_name(r->name) == PREFIX_NONE || !native_exists(r->ctx, r->name)) return;
+    RedisModuleKey *key = RedisModule_OpenKey(r->ctx, r->name, REDISMODULE_WRITE);
+    RedisModule_UnlinkKey(key);
+    RedisModule_CloseKey(key);
+    replicate_delete(r->ctx, &r->name, 1);
+}
+
+static bool is_alone(const record *r) {
+    return r->there || r->alone == ckv.disturbed;
+}
+
+/* To ask for a native value is to be told that it has expired. */
+static void become_alone(record *r) {
+    while (r->alone != ckv.disturbed) {
+        r->alone = ckv.disturbed;
+        record_refresh(r);
+        if (!r->there) drop_native(r);
+    }
+}
+
+/* What has expired goes before it is written over, as does what others have put in its place, and a
+ * key without a map gets one. All are events: who is told may encode a value in the place of
+ * `value`, which becomes a copy, or write the same key. Returns what is to be freed then; r->in
+ * stays NULL if memory runs out. */
 static void *make_way(record *r, codec_value *value) {
     void *copy = RedisModule_Alloc(value->len + 1);
     memcpy(copy, value->bytes, value->len);
     value->bytes = copy;
     if (r->there) record_expired(r);
-    record_refresh(r);
+    become_alone(r);
     if (r->in || !(r->in = map_home_make(r->ctx, r->db, r->place))) return copy;
     record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
+    become_alone(r);
     return copy;
 }
 
@@ -155,7 +181,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
     if (!may_write(r, r->key.len, value->raw_len)) return false;
     codec_value written = *value;
     bool expired = r->there && !r->found && role_may_expire(r->ctx);
-    void *copy = expired || !r->in ? make_way(r, &written) : NULL;
+    void *copy = expired || !r->in || !is_alone(r) ? make_way(r, &written) : NULL;
     r->key.uses = maxmemory_uses_of_write();
     maxmemory_note_written(written.len);
     const map_pos *pos = r->there ? &r->pos : NULL;

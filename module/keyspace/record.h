@@ -24,6 +24,7 @@ typedef struct record {
     bool there;         /* pos is where a record lies, which may have expired */
     bool found;         /* and it has not */
     uint64_t disturbed; /* ckv.disturbed when it was looked up */
+    uint64_t alone;     /* the same, when the server had no value of that name if there is none */
 } record;
 
 /* Makes the key ready for the map that it is in. */

@@ -214,6 +214,42 @@ def test_who_is_told_of_a_string_may_write_it_in_its_own_way(own_server, caller)
         assert (r.delete("k"), r.get("k"), r.dbsize()) == (1, None, 0)
 
 
+# An event that comes in the midst of writing a record, what is written, and what is there then.
+OVER = {
+    "SET": ("expired", "CALLER.CALL ! SET k AAAAAAAA", b"AAAAAAAA"),
+    "INCR": ("expired", "CALLER.CALL ! INCR k", b"1"),
+    "APPEND": ("expired", "CALLER.CALL ! APPEND k AAAA", b"AAAA"),
+    "SET GET": ("keymiss", "SET k AAAAAAAA GET", b"AAAAAAAA"),
+    "GETSET": ("keymiss", "GETSET k AAAAAAAA", b"AAAAAAAA"),
+}
+
+
+@pytest.mark.parametrize("called", ("RM_StringSet k own", "SETBIT k 7 1", "LPUSH k x"))
+@pytest.mark.parametrize("case", OVER)
+def test_who_is_told_may_put_a_key_of_the_servers_own_there(own_server, caller, case, called):
+    """Where a record was about to be written: there were two values of one name."""
+    event, sent, value = OVER[case]
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "ckv.maps": 1, "appendonly": "yes"})
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": "*"})
+    with server.client() as r, replica.client() as q:
+        wait_for_replica(r)
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        if event == "expired":
+            r.set("k", 41, px=1)
+            time.sleep(0.01)
+        r.execute_command("CALLER.ON", event if "RM_" in called else f"!{event}", *called.split())
+        r.execute_command(*sent.split())
+        assert r.execute_command("CALLER.ON") > 0
+        assert (r.get("k"), r.dbsize()) == (value, 1)
+        wait_for_replica(r)
+        assert (q.get("k"), q.dbsize()) == (value, 1)
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert (r.get("k"), r.dbsize()) == (value, 1)
+        assert (r.delete("k"), r.get("k"), r.dbsize()) == (1, None, 0)
+
+
 @pytest.mark.parametrize("called", ("DUMP k:10", "OBJECT ENCODING k:10", "MEMORY USAGE k:10", "BITCOUNT k:10"))
 @pytest.mark.parametrize("sent", ("DEL k:11", "MSET k:11 v k:12 v", "SET k:11 v"))
 def test_an_aof_knows_what_another_module_has_moved(own_server, caller, called, sent):
