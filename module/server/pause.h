@@ -8,6 +8,9 @@
  *      sleep | after it | files: commands | timers, cron | what was held back | sleep ...
  *                ^                          ^      ^
  *                looks                      looks, looks
+ *
+ * A command that a thread of Valkey's has read runs before the sleep, with no timer behind it: who
+ * ends a pause by it looks himself (transparent/serve_client.h).
  */
 #ifndef CKV_PAUSE_H
 #define CKV_PAUSE_H

@@ -142,6 +142,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
         {"evalsha_ro", COMMAND_KEYLESS}, {"fcall", COMMAND_KEYLESS},
         {"fcall_ro", COMMAND_KEYLESS},   {"watch", COMMAND_WATCH},
         {"cluster", COMMAND_CLUSTER},    {"unwatch", COMMAND_UNWATCH},
+        {"client", COMMAND_CLIENT},
     };
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;

@@ -16,6 +16,7 @@ typedef enum catalogue_kind {
     COMMAND_WATCH,
     COMMAND_UNWATCH,
     COMMAND_DEBUG, /* any argument may be a key */
+    COMMAND_CLIENT,
     COMMAND_CLUSTER,
     COMMAND_MULTI,
     COMMAND_EXEC,

@@ -49,7 +49,8 @@ typedef struct example {
 static const example examples[] = {{"object", "encoding", 3},
                                    {"memory", "usage", 3},
                                    {"cluster", "countkeysinslot", 3},
-                                   {"config", "resetstat", 2}};
+                                   {"config", "resetstat", 2},
+                                   {"client", "unpause", 2}};
 
 /* As many words as the command takes: Redis 8 says no to any other number. */
 static example example_of(const char *name) {

@@ -416,6 +416,9 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     case COMMAND_DEBUG:
         on_debug(f, e, argc);
         break;
+    case COMMAND_CLIENT:
+        if (leave_untold() && argc == 2 && arg_is(arg(f, 1), "unpause")) serve_command(f, e, argc);
+        break;
     case COMMAND_CLUSTER:
         on_cluster(f, e, argc);
         break;

@@ -9,6 +9,7 @@
 #include "server/reply.h"
 #include "server/version.h"
 #include "transparent/permission.h"
+#include "transparent/serve_client.h"
 #include "transparent/serve_cluster.h"
 #include "transparent/serve_debug.h"
 #include "transparent/serve_info.h"
@@ -87,6 +88,7 @@ typedef struct served_command {
     X(randomkey, SERVED_KEYLESS, false, serve_randomkey, "readonly", "keyspace", 0)                \
     X(debug, SERVED_FIGURES, false, serve_debug, SERVER_ADMIN, "admin dangerous", 0)               \
     X(config, SERVED_FIGURES, false, serve_config, SERVER_ADMIN, "admin dangerous", 0)             \
+    X(client, SERVED_FIGURES, false, serve_client, SERVER_ADMIN, "admin dangerous connection", 0)  \
     X(cluster, SERVED_FIGURES, false, serve_cluster, "allow-stale", "slow", 0)                     \
     X(info, SERVED_FIGURES, false, serve_info, "allow-loading allow-stale", "dangerous", 0)
 

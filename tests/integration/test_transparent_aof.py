@@ -285,11 +285,14 @@ def rewrite(r):
     wait_for(lambda: r.info("persistence")["aof_rewrite_in_progress"] == r.info("persistence")["aof_rewrite_scheduled"] == 0)
 
 
+@pytest.mark.parametrize("io_threads", (1, 4))
 @pytest.mark.parametrize("ends", ("by a command", "in a transaction", "by itself"))
-def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends):
-    """Redis 7.2 runs it without asking anybody again: a record that has moved out for it is told of before."""
-    server = own_server({"ckv.prefixes": "*", **ALWAYS})
+def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends, io_threads):
+    """Redis 7.2 runs it without asking anybody again: a record that has moved out for it is told of before. Where a thread has read
+    UNPAUSE, it runs in the same moment."""
+    server = own_server({"ckv.prefixes": "*", "io-threads": io_threads, **ALWAYS})
     with server.client() as r:
+        reply(r, "CONFIG", "SET", "io-threads-always-active", "yes")  # which Valkey knows
         for i in range(9):
             r.set(f"k{i}", f"hello world {i}")
         rewrite(r)
