@@ -16,6 +16,7 @@
 #include "server/clock.h"
 #include "server/pause.h"
 #include "server/role.h"
+#include "server/settings.h"
 #include "server/timer.h"
 
 #include <string.h>
@@ -89,9 +90,21 @@ static bool is_settled(RedisModuleCtx *ctx, const char *key, size_t len) {
 
 /* ---- one key --------------------------------------------------------------------------------- */
 
+/* While data is imported a string that has expired is there for the source of the data alone, and
+ * the server would delete it as it is opened to be moved. */
+static bool is_kept_for_import(RedisModuleCtx *ctx, RedisModuleString *name) {
+    if (!settings_import_mode()) return false;
+    RedisModuleKey *key =
+        RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOEFFECTS);
+    bool expired = RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY;
+    RedisModule_CloseKey(key);
+    return expired;
+}
+
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
+    if (is_kept_for_import(ctx, name)) return MOVE_NOTHING;
     if (queued_holds(name) || !is_settled(ctx, key, len)) {
         aside_note(key, len);
         return MOVE_LEFT;

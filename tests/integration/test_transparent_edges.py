@@ -333,6 +333,20 @@ def test_what_has_expired_is_there_for_who_imports_it(own_server):
     assert told[0] == told[1]
 
 
+def test_what_has_expired_stays_for_who_imports_it_where_strings_move_in(own_server):
+    """The mover had the server delete it: now and then in the test above."""
+    with own_server().client() as r:
+        if is_error(reply(r, "CONFIG", "SET", "import-mode", "yes")):
+            pytest.skip("a server without import-mode")
+        r.set("a", "expires", px=1)
+        r.set("b", "stays")
+        time.sleep(0.005)
+        r.config_set("ckv.prefixes", "*")
+        wait_for(lambda: info(r)["moved_in"] == 1, what="the mover")
+        r.execute_command("CLIENT", "IMPORT-SOURCE", "ON")
+        assert r.mget("a", "b") == [b"expires", b"stays"]
+
+
 def test_randomkey_deletes_what_it_meets_expired(own_server):
     told = []
     for config, module in ({"ckv.prefixes": "*", **EAGER}, True), (EAGER, False):
