@@ -229,7 +229,7 @@ OVER = {
 def test_who_is_told_may_put_a_key_of_the_servers_own_there(own_server, caller, case, called):
     """Where a record was about to be written: there were two values of one name."""
     event, sent, value = OVER[case]
-    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "ckv.maps": 1, "appendonly": "yes"})
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "ckv.maps": 1, "appendonly": "yes", "appendfsync": "always"})
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": "*"})
     with server.client() as r, replica.client() as q:
         wait_for_replica(r)
@@ -321,7 +321,7 @@ def change_in_script(r, key, words):
 @pytest.mark.parametrize("change", (change_in_multi, change_behind_a_call, change_in_script))
 def test_an_aof_knows_what_has_moved_before_the_same_transaction_changes_it(own_server, caller, change, expired):
     """It was told before the next command of a client: INCR began anew, and the record was lost or, later, its change."""
-    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes"})
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes", "appendfsync": "always"})
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": "*"})
     keys = {sent: f"k{i}" for i, sent in enumerate(CHANGES)}
 
@@ -352,7 +352,7 @@ def test_an_aof_knows_what_has_moved_before_the_same_transaction_changes_it(own_
 @pytest.mark.parametrize("called", (("APPEND", "k", "z" * 5000), ("SETRANGE", "k", 6000, "z")), ids=lambda called: called[0])
 def test_an_aof_knows_what_a_call_made_too_long_for_ckv(own_server, caller, called, transaction):
     """Of which nobody was to be told: what the next APPEND was to go behind was lost."""
-    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes"})
+    server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes", "appendfsync": "always"})
     with server.client() as r:
         r.set("k", 100)
         r.bgrewriteaof()

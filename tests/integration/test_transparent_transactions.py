@@ -188,7 +188,7 @@ COMES = {
 
 @pytest.mark.parametrize("way", COMES)
 def test_records_come_between_queueing_and_exec(own_server, way):
-    server = own_server({"ckv.prefixes": '"*"', "ckv.maps": 1, "appendonly": "yes"})
+    server = own_server({"ckv.prefixes": '"*"', "ckv.maps": 1, "appendonly": "yes", "appendfsync": "always"})
     with server.client() as a, server.client() as b, server.client(db=1) as there:
         if way == "restore":
             skip_if_senders_are_unknown(b)
@@ -243,7 +243,7 @@ LEFT_BEHIND = [("MSET", "d:old", "new", "d:new", "new"), ("MSET", "d:old", "new"
 @pytest.mark.parametrize("command", LEFT_BEHIND, ids=lambda c: " ".join(map(str, c)))
 def test_what_was_queued_before_its_prefix_went(own_server, command, preamble, rest):
     """Replicas and an AOF know such a key as the server's own as well."""
-    config = {"ckv.prefixes": '"c: d:"', "ckv.move-cpu": 100, "appendonly": "yes", "aof-use-rdb-preamble": preamble}
+    config = {"ckv.prefixes": '"c: d:"', "ckv.move-cpu": 100, "appendonly": "yes", "appendfsync": "always", "aof-use-rdb-preamble": preamble}
     server = own_server(config)
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "ckv.prefixes": '"c: d:"'})
     keys = ("d:old", "d:new", "c:k", "c:new")
