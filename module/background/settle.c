@@ -21,7 +21,7 @@
 #define AUTO_SHARE(bytes)         ((bytes) / 16)
 #define AUTO_MIN                  (256ULL << 10)
 #define AUTO_MAX                  (512ULL << 20)
-#define AUTO_MACHINE_SHARE(bytes) ((bytes) / 64)
+#define AUTO_MACHINE_SHARE(bytes) ((bytes) / 128)
 #define AUTO_MACHINE_MIN          (64ULL << 20)
 
 /* Batches under way for each thread: enough for it until the timer comes by again. Their copies
