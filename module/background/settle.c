@@ -272,7 +272,7 @@ bool settle_has_come_to(uint64_t mark) {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static uint64_t between(uint64_t bytes, uint64_t least, uint64_t most) {
+static uint64_t clamp(uint64_t bytes, uint64_t least, uint64_t most) {
     if (bytes < least) return least;
     return bytes < most ? bytes : most;
 }
@@ -280,8 +280,8 @@ static uint64_t between(uint64_t bytes, uint64_t least, uint64_t most) {
 static uint64_t automatic_limit(void) {
     uint64_t server = maxmemory_now()->wanted_limit, own = (uint64_t)ckv.config.maxmemory;
     uint64_t limit = own > 0 && (server == 0 || own < server) ? own : server;
-    if (limit > 0) return between(AUTO_SHARE(limit), AUTO_MIN, AUTO_MAX);
-    return between(AUTO_MACHINE_SHARE(machine_bytes()), AUTO_MACHINE_MIN, AUTO_MAX);
+    if (limit > 0) return clamp(AUTO_SHARE(limit), AUTO_MIN, AUTO_MAX);
+    return clamp(AUTO_MACHINE_SHARE(machine_bytes()), AUTO_MACHINE_MIN, AUTO_MAX);
 }
 
 /* Where writes are refused when memory is full, nothing is young any more a while before. */

@@ -111,11 +111,13 @@ static bool reply_out_of_memory(const record *r) {
 /* A key has one value, and the record is about to be it: a native one that another module has put
  * there goes, as if it had been written over. */
 static void drop_native(record *r) {
-    if (prefixes_match_name(r->name) == PREFIX_NONE || !native_exists(r->ctx, r->name)) return;
-    RedisModuleKey *key = RedisModule_OpenKey(r->ctx, r->name, REDISMODULE_WRITE);
-    RedisModule_UnlinkKey(key);
+    if (prefixes_match_name(r->name) == PREFIX_NONE || !native_any(r->ctx)) return;
+    RedisModuleKey *key =
+        RedisModule_OpenKey(r->ctx, r->name, REDISMODULE_READ | REDISMODULE_WRITE);
+    bool there = RedisModule_KeyType(key) != REDISMODULE_KEYTYPE_EMPTY;
+    if (there) RedisModule_UnlinkKey(key);
     RedisModule_CloseKey(key);
-    replicate_delete(r->ctx, &r->name, 1);
+    if (there) replicate_delete(r->ctx, &r->name, 1);
 }
 
 static bool is_alone(const record *r) {

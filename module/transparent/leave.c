@@ -14,7 +14,7 @@
 
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
  * back. They are told when that is over, before anything else. NULL: none. */
-static struct { RedisModuleDict *out, *back; } untold;
+static struct { RedisModuleDict *out, *back; } in_pause;
 /* In the pause a command came that is about a map, and is held back, perhaps: when it runs, nothing
  * is to be lent. */
 static bool map_named;
@@ -32,21 +32,21 @@ static void tell_back(uint64_t db, RedisModuleString *key) {
 }
 
 static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
-    move_calls_add(&untold.back, db, key);
+    move_calls_add(&in_pause.back, db, key);
     RedisModule_SelectDb(ckv.ctx, (int)db);
     move_back(ckv.ctx, key);
 }
 
 bool leave_untold(void) {
-    return untold.out || untold.back || untold_any() || map_named;
+    return in_pause.out || in_pause.back || untold_any() || map_named;
 }
 
 /* A file that is loaded meanwhile brings other data, of which nothing is to move before all of it
  * is there. */
 static void tell_untold(void) {
     if (!leave_untold() || role_loads(ckv.ctx)) return;
-    move_calls_each(&untold.back, tell_back);
-    move_calls_each(&untold.out, tell_out);
+    move_calls_each(&in_pause.back, tell_back);
+    move_calls_each(&in_pause.out, tell_out);
     untold_tell_all();
     if (map_named) lent_before_map(move_back_in_pause);
     map_named = false;
@@ -58,7 +58,7 @@ static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleStr
 }
 
 static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
-    tell_later(&untold.out, db, key);
+    tell_later(&in_pause.out, db, key);
     RedisModule_SelectDb(ckv.ctx, (int)db);
     move_out(ckv.ctx, key, MOVE_ANY);
 }
