@@ -190,6 +190,18 @@ def info(r):
     return {k.removeprefix("ckv_"): v for k, v in fields.items() if k.startswith("ckv_")}
 
 
+def rewrite_aof(r):
+    """And waits until that is done."""
+    def idle():
+        fields = r.info("persistence")
+        return not fields["aof_rewrite_in_progress"] and not fields["aof_rewrite_scheduled"]
+
+    wait_for(idle, what="a rewrite before")
+    r.execute_command("BGREWRITEAOF")
+    wait_for(idle, what="the rewrite")
+    assert r.info("persistence")["aof_last_bgrewrite_status"] == "ok"
+
+
 def map_keys(r):
     """The Redis keys that hold ckv's maps in the selected database."""
     return sorted(r.execute_command("KEYS", "ckv:*"))

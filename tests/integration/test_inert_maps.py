@@ -2,19 +2,8 @@
 
 import pytest
 
-from helpers import assert_stored, info, is_error, load, map_keys, reply, texts, wait_for, wait_for_replica
+from helpers import assert_stored, info, is_error, load, map_keys, reply, rewrite_aof, texts, wait_for, wait_for_replica
 from test_restore_damage import seal
-
-
-def rewrite(r):
-    def idle():
-        fields = r.info("persistence")
-        return not fields["aof_rewrite_in_progress"] and not fields["aof_rewrite_scheduled"]
-
-    wait_for(idle)
-    r.execute_command("BGREWRITEAOF")
-    wait_for(idle)
-    assert r.info("persistence")["aof_last_bgrewrite_status"] == "ok"
 
 
 def two_places(r):
@@ -123,7 +112,7 @@ def test_a_rewritten_aof_has_it_as_a_whole(own_server, way, preamble):
         copies(r, way)
         assert r.execute_command("COPY", "ckv:1", "aside") == 1
         r.execute_command("CSET", here, "new")
-        rewrite(r)
+        rewrite_aof(r)
         r.execute_command("CSET", here, "newer")
     server.restart(save=False)
     with server.client() as r:
@@ -145,7 +134,7 @@ def test_deleted_records_do_not_come_back_by_a_rewrite(own_server):
             assert r.execute_command("COPY", name, b"backup:%d" % i) == 1
         r.execute_command("CDEL", *stored)
         new = load(r, texts(300, seed=3))
-        rewrite(r)
+        rewrite_aof(r)
     server.restart(save=False)
     with server.client() as r:
         assert r.execute_command("CDBSIZE") == len(new)

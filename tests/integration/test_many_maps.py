@@ -29,6 +29,7 @@ def many(server_of_many):
     with server_of_many.client() as r:
         if info(r)["maps"] < MAPS * 0.9:
             fill(r, RECORDS)
+        assert info(r)["maps"] > MAPS * 0.9
         yield r
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, load, noise, reply, texts, wait_for, wait_for_replica
+from helpers import info, is_error, load, noise, reply, rewrite_aof, texts, wait_for, wait_for_replica
 from mover_data import wait_moved
 
 # Modifiers of RM_Call: replicate, errors as replies, what scripts may, as the user.
@@ -257,8 +257,7 @@ def test_an_aof_knows_what_another_module_has_moved(own_server, caller, called, 
     server = own_server({"loadmodule": caller, "ckv.prefixes": "k:", "appendonly": "yes"})
     with server.client() as r:
         r.set("k:10", "first ")
-        r.bgrewriteaof()
-        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        rewrite_aof(r)
         r.lpush("k:11", "x")
         r.execute_command("CALLER.ON", "del" if sent.startswith("DEL") else "set", *called.split())
         reply(r, *sent.split())
@@ -285,8 +284,7 @@ def test_an_aof_knows_what_has_moved_where_nobody_was_to_be_told(own_server, cal
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
         r.set("k", 100, px=1 if expired else None)
         time.sleep(0.01)
-        r.bgrewriteaof()
-        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        rewrite_aof(r)
         pipe = r.pipeline(transaction=False)
         pipe.execute_command("CALLER.CALL", "", *UNTOLD[called])
         pipe.execute_command("INCR", "k")
@@ -335,8 +333,7 @@ def test_an_aof_knows_what_has_moved_before_the_same_transaction_changes_it(own_
             r.set(key, 100, px=1 if expired else None)
         time.sleep(0.01)
         wait_for_replica(r)
-        r.bgrewriteaof()
-        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        rewrite_aof(r)
         for sent, key in keys.items():
             change(r, key, sent.replace(" k", f" {key}").replace(" l", f" l{key}").split())
         before = kept(server)
@@ -355,8 +352,7 @@ def test_an_aof_knows_what_a_call_made_too_long_for_ckv(own_server, caller, call
     server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "appendonly": "yes", "appendfsync": "always"})
     with server.client() as r:
         r.set("k", 100)
-        r.bgrewriteaof()
-        wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+        rewrite_aof(r)
         pipe = r.pipeline(transaction)
         pipe.execute_command("CALLER.CALL", "", *called)
         pipe.append("k", "x")
@@ -388,8 +384,7 @@ def test_a_replica_and_an_aof_are_told_of_what_a_call_met_expired(own_server, ca
             r.set(key, 41, px=1)
         time.sleep(0.01)
         if aof == "yes":  # behind a file with records
-            r.bgrewriteaof()
-            wait_for(lambda: not r.info("persistence")["aof_rewrite_in_progress"], what="the rewrite")
+            rewrite_aof(r)
         for called, key in keys.items():
             words = called.replace(" k", f" {key}").replace("'k'", f"'{key}'").split(" ")
             assert reply(r, "CALLER.CALL", *words) == MET_EXPIRED[called], called

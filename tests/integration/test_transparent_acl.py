@@ -5,7 +5,7 @@ import time
 import redis
 import pytest
 
-from helpers import info, is_error, reply, wait_for
+from helpers import info, is_error, reply, rewrite_aof, wait_for
 from transparent_users import Replies, admin
 
 USERS = {
@@ -263,6 +263,25 @@ def test_for_who_may_not_nothing_is_done(own_server):
         user = Replies(server, "keys")
         assert user.ask([["BITCOUNT", "other"]]) == [3] and info(r)["moved_out"] == 1
         user.close()
+
+
+def test_who_may_end_a_pause(own_server):
+    """It is ours that does, where an AOF has to be told of what moved out meanwhile."""
+    told = []
+    for config in {}, {"ckv.prefixes": "*"}:
+        server = own_server({"appendonly": "yes", **config})
+        with server.client() as r:
+            for rules in ("+@all", "-@all +client|unpause", "+@all -client|unpause", "+@all -client", "+@all -@admin", "+@all -@connection"):
+                r.execute_command("ACL", "SETUSER", "u", "reset", "on", ">pw", "~*", *rules.split())
+                r.set(rules, "v")
+                rewrite_aof(r)
+                r.execute_command("CLIENT", "PAUSE", 100_000, "WRITE")
+                assert r.bitcount(rules) == 5
+                user = Replies(server, "u")
+                told.append(str(user.ask([["CLIENT", "UNPAUSE"]])))
+                user.close()
+                r.execute_command("CLIENT", "UNPAUSE")
+    assert told[: len(told) // 2] == told[len(told) // 2 :]
 
 
 def test_who_may_read_may_not_administer(prefixes):

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from helpers import info, late_by, reply, wait_for, wait_for_replica
+from helpers import info, late_by, reply, rewrite_aof, wait_for, wait_for_replica
 
 ROUNDS = int(os.environ.get("CKV_AOF_ROUNDS", 4))
 ALWAYS = {"appendonly": "yes", "appendfsync": "always"}
@@ -280,11 +280,6 @@ def test_waitaof_waits_for_what_is_served(own_server):
         assert r.execute_command("WAITAOF", 1, 0, 0) == [1, 0]
 
 
-def rewrite(r):
-    r.bgrewriteaof()
-    wait_for(lambda: r.info("persistence")["aof_rewrite_in_progress"] == r.info("persistence")["aof_rewrite_scheduled"] == 0)
-
-
 @pytest.mark.parametrize("io_threads", (1, 4))
 @pytest.mark.parametrize("ends", ("by a command", "in a transaction", "by itself"))
 def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends, io_threads):
@@ -295,7 +290,7 @@ def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends, i
         reply(r, "CONFIG", "SET", "io-threads-always-active", "yes")  # which Valkey knows
         for i in range(9):
             r.set(f"k{i}", f"hello world {i}")
-        rewrite(r)
+        rewrite_aof(r)
         held = [server.client() for _ in range(3)]
         commands = [("SETBIT", "k1", 1, 0), ("APPEND", "k2", "tail"), ("RENAME", "k3", "renamed")]
         r.execute_command("CLIENT", "PAUSE", 700 if ends == "by itself" else 20000, "WRITE")
@@ -328,7 +323,7 @@ def test_commands_on_maps_with_a_rewrite(own_server, when):
             r.set(name, name)
         if when == "before":
             r.config_set("aof-use-rdb-preamble", "yes")
-            rewrite(r)
+            rewrite_aof(r)
         for name in names[::3]:
             r.append(name, " and more")
         stored = r.mget(names)
@@ -336,7 +331,7 @@ def test_commands_on_maps_with_a_rewrite(own_server, when):
         r.execute_command("COPY", "ckv:3", "ckv:3", "DB", 1), r.execute_command("PEXPIRE", "ckv:4", 1)
         wait_for(lambda: not r.exists("ckv:4"))
         if when == "behind":
-            rewrite(r)
+            rewrite_aof(r)
         r.set("p:new", 1)
         before = r.mget(names), other.mget(names)
         assert 0 < other.execute_command("CDBSIZE") < r.execute_command("CDBSIZE") < 140
@@ -362,7 +357,7 @@ def test_what_moves_out_is_told_of_its_databases_alone(own_server, paused):
         with server.client(db) as r:
             r.set("key" if db in (3, 40) else "other", "value")
     with server.client(3) as r:
-        rewrite(r)
+        rewrite_aof(r)
         if paused:
             r.execute_command("CLIENT", "PAUSE", 20000, "WRITE")
         assert r.getbit("key", 1) == 1
@@ -388,7 +383,7 @@ def test_a_rewrite_that_was_killed_has_changed_nothing(own_server):
     with server.client() as r:
         for i in range(2000):
             r.set(f"k{i}", "AAAA")
-        rewrite(r)
+        rewrite_aof(r)
         assert info(r)["records"] == 2000
         r.config_set("aof-use-rdb-preamble", "no")
         r.config_set("rdb-key-save-delay", 20000)
@@ -413,7 +408,7 @@ LOADS_SLOWLY = {"ckv.prefixes": "*", "ckv.move-cpu": 1, "key-load-delay": 300, "
 
 
 def write_what_loads_slowly(r):
-    rewrite(r)
+    rewrite_aof(r)
     pipe = r.pipeline(transaction=False)
     for i in range(3500):
         pipe.set(f"filler{i % 10}", i)
