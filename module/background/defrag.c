@@ -16,7 +16,10 @@
 #define LOOK_US        1000000 /* INFO takes as long as some ten commands */
 #define WORTH_BYTES    (2u << 20)
 #define WORTH_SHARE(n) ((n) / 32)
-#define REST           10 /* times what a pass took */
+#define REST           100 /* times what a pass took of the thread's time */
+
+/* A bucket is begun if so much of the slice is left, or as much as the last one took. */
+#define BUCKET_US 500
 
 /* Longer blocks have pages of memory to themselves. */
 #define SLAB_BLOCK_MAX 14336
@@ -44,7 +47,7 @@ static struct {
     maps_cursor cursor;
     old_blocks old[CLASSES];
     size_t old_bytes, old_most;
-    uint64_t looked_us, began_us, rests_until_us;
+    uint64_t looked_us, spent_us, bucket_us, rests_until_us;
     uint64_t found; /* bytes in holes, when it began */
     uint64_t left;  /* that nothing is to be gained from, as the last pass did not */
 } pass;
@@ -53,15 +56,17 @@ void defrag_start(void) {
     maps_cursor_register(&pass.cursor);
 }
 
-/* Bytes of slabs that are in no block; 0 where the server's allocator does not tell. */
+/* Bytes of slabs that are in no block; 0 where the server's allocator does not tell (of another one
+ * than jemalloc the server says what it takes for them). */
 static uint64_t bytes_in_holes(RedisModuleCtx *ctx) {
-    int no_allocated, no_active;
+    int none;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "memory");
-    uint64_t allocated =
-        RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_allocated", &no_allocated);
-    uint64_t active = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_active", &no_active);
+    const char *allocator = RedisModule_ServerInfoGetFieldC(info, "mem_allocator");
+    bool tells = allocator && strncmp(allocator, "jemalloc", strlen("jemalloc")) == 0;
+    uint64_t allocated = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_allocated", &none);
+    uint64_t active = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_active", &none);
     RedisModule_FreeServerInfo(ctx, info);
-    return no_allocated || no_active || active < allocated ? 0 : active - allocated;
+    return tells && active > allocated ? active - allocated : 0;
 }
 
 /* A child would keep what is moved; others are about to make holes, or to fill them. */
@@ -73,29 +78,43 @@ static bool must_wait(void) {
            settle_much();
 }
 
-/* A further pass gains what the first one's last blocks have left behind. */
-static void look(RedisModuleCtx *ctx, uint64_t now_us) {
-    if (now_us - pass.looked_us < LOOK_US || now_us < pass.rests_until_us) return;
-    pass.looked_us = now_us;
-    uint64_t holes = bytes_in_holes(ctx);
-    uint64_t worth = WORTH_BYTES + WORTH_SHARE(maxmemory_records_used());
-    if ((pass.over && holes + worth > pass.found) || holes < pass.left) pass.left = holes;
-    pass.over = false;
-    if (holes <= pass.left + worth) return;
-    pass.running = true;
-    pass.found = holes;
-    pass.began_us = now_us;
-    maps_cursor_start(&pass.cursor);
-}
-
 static void free_old(old_blocks *old) {
     mem_free_retired(&ckv.mem, &old->blocks);
     pass.old_bytes -= old->bytes;
     old->bytes = 0;
 }
 
-static void free_all_old(void) {
-    for (unsigned i = 0; i < CLASSES; i++) free_old(&pass.old[i]);
+/* A pass that has gained is worth another one, which gains what the first one's last blocks have
+ * left behind. Holes that came while one was under way are no sign that nothing is to be gained. */
+static void learn(uint64_t holes, uint64_t worth) {
+    if (pass.over)
+        pass.left = holes + worth <= pass.found ? 0 : holes < pass.found ? holes : pass.found;
+    else if (holes < pass.left)
+        pass.left = holes;
+    pass.over = false;
+}
+
+static void look(RedisModuleCtx *ctx, uint64_t now_us) {
+    if (now_us - pass.looked_us < LOOK_US) return;
+    pass.looked_us = now_us;
+    uint64_t holes = bytes_in_holes(ctx);
+    uint64_t worth = WORTH_BYTES + WORTH_SHARE(maxmemory_records_used());
+    learn(holes, worth);
+    if (now_us < pass.rests_until_us || holes <= pass.left + worth) return;
+    pass.running = true;
+    pass.found = holes;
+    pass.spent_us = 0;
+    maps_cursor_start(&pass.cursor);
+}
+
+/* Of the class that has most. False: there are none. */
+static bool free_some_old(void) {
+    old_blocks *most = pass.old;
+    for (unsigned i = 1; i < CLASSES; i++)
+        if (pass.old[i].bytes > most->bytes) most = &pass.old[i];
+    if (most->bytes == 0) return false;
+    free_old(most);
+    return true;
 }
 
 static old_blocks *old_of_class(size_t size) {
@@ -106,7 +125,9 @@ static old_blocks *old_of_class(size_t size) {
 static void hold(void *block, size_t size) {
     old_blocks *old = old_of_class(size);
     if (old->blocks.count + 1 == MEM_RETIRED_MAX || old->bytes >= OLD_BYTES) free_old(old);
-    if (pass.old_bytes + size > pass.old_most) free_all_old();
+    /* All of them: of the largest class there are to be more than the allocator's cache holds. */
+    if (pass.old_bytes + size > pass.old_most)
+        while (free_some_old()) continue;
     mem_retire(&ckv.mem, &old->blocks, block);
     old->bytes += size;
     pass.old_bytes += size;
@@ -124,33 +145,36 @@ static void *move_block(void *unused, void *block) {
 }
 
 static void finish(uint64_t now_us) {
-    free_all_old();
     pass.running = false;
     pass.over = true;
     pass.looked_us = now_us;
-    pass.rests_until_us = now_us + REST * (now_us - pass.began_us);
+    pass.rests_until_us = now_us + REST * pass.spent_us;
 }
 
-/* No bucket is begun that would end after the slice, if it takes as long as the last one. */
-void defrag_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+/* False: there is nothing more to do. */
+static bool go_on(void) {
     keyed_map *s;
     uint32_t bucket;
-    uint64_t began_us, now_us = clock_monotonic_us();
+    if (!maps_cursor_next(&pass.cursor, &s, &bucket)) return free_some_old();
+    map_defrag_bucket(s->m, bucket, move_block, NULL);
+    return true;
+}
+
+void defrag_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    uint64_t before_us, now_us = clock_monotonic_us();
     if (must_wait()) {
-        free_all_old();
+        free_some_old();
         return;
     }
     if (!pass.running) look(ctx, now_us);
-    while (pass.running && now_us < deadline_us) {
-        if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
-            finish(now_us);
-            return;
-        }
-        if (bucket == 0) map_defrag_directory(s->m, move_block, NULL);
-        map_defrag_bucket(s->m, bucket, move_block, NULL);
-        began_us = now_us;
+    while (pass.running && now_us + pass.bucket_us < deadline_us) {
+        bool more = go_on();
+        before_us = now_us;
         now_us = clock_monotonic_us();
-        if (now_us + (now_us - began_us) >= deadline_us) return;
+        uint64_t took_us = now_us - before_us;
+        pass.spent_us += took_us;
+        pass.bucket_us = took_us < BUCKET_US ? took_us : BUCKET_US;
+        if (!more) finish(now_us);
     }
 }
 
