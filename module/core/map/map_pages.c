@@ -65,19 +65,16 @@ size_t map_bytes(const map *m) {
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* The first segment gets room for so many buckets and a quarter more: the size classes stand four
- * to a doubling. False: out of memory. */
-static bool resize_first(map *m, uint32_t buckets) {
-    size_t wanted = buckets + (buckets - 1) / 4;
+/* Room for the first segment to hold bucket `index`. */
+static bool grow_first(map *m, uint32_t index) {
+    const mem *mem = m->shared->mem;
+    if (index < mem->usable(m->first) / sizeof(bucket)) return true;
+    /* A quarter more: the size classes stand four to a doubling. */
+    size_t wanted = index + 1 + index / 4;
     if (wanted > MAP_SEGMENT) wanted = MAP_SEGMENT;
-    bucket *moved = m->shared->mem->realloc(m->first, wanted * sizeof *moved);
-    if (moved) m->first = moved;
-    return moved != NULL;
-}
-
-/* How many buckets it has room for. */
-static size_t first_room(const map *m) {
-    return m->shared->mem->usable(m->first) / sizeof(bucket);
+    bucket *grown = mem->realloc(m->first, wanted * sizeof *grown);
+    if (grown) m->first = grown;
+    return grown != NULL;
 }
 
 static bool add_segment(map *m, uint32_t number) {
@@ -90,10 +87,9 @@ static bool add_segment(map *m, uint32_t number) {
 
 bool map_add_bucket(map *m) {
     uint32_t index = m->buckets;
-    bool room = index >= MAP_SEGMENT
-                    ? index % MAP_SEGMENT > 0 || add_segment(m, index / MAP_SEGMENT - 1)
-                    : index < first_room(m) || resize_first(m, index + 1);
-    if (!room) return false;
+    if (index < MAP_SEGMENT ? !grow_first(m, index)
+                            : index % MAP_SEGMENT == 0 && !add_segment(m, index / MAP_SEGMENT - 1))
+        return false;
     m->buckets++;
     *map_bucket(m, index) = (bucket){{NULL}};
     return true;
@@ -103,8 +99,6 @@ void map_drop_bucket(map *m) {
     uint32_t index = --m->buckets;
     if (index >= MAP_SEGMENT && index % MAP_SEGMENT == 0)
         m->shared->mem->free(m->segments[index / MAP_SEGMENT - 1]);
-    /* While values are young there are several times as many as are left in the end. */
-    if (m->buckets < first_room(m) / 2) resize_first(m, m->buckets);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
