@@ -21,6 +21,7 @@ def used_memory(server):
         return r.info("memory")["used_memory"]
 
 
+@pytest.mark.timeout(400)  # it learns a dictionary, which takes seconds of a processor that others use as well
 def test_memory_usage_info_and_used_memory_agree(own_server):
     count = RECORDS
     # No training but the one that is asked for: one under way would be in the figures.

@@ -412,6 +412,7 @@ def test_how_long_a_damaged_value_is(own_server):
 ROUNDS = 60
 
 
+@pytest.mark.timeout(240)
 def test_flipped_bits_without_a_checksum(saved):
     """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
     server, data, stored = saved

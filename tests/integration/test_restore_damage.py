@@ -180,6 +180,7 @@ def restore_all(server, r, variants):
     return taken
 
 
+@pytest.mark.timeout(400)  # it restores thousands of variants on a processor that others use as well
 @pytest.mark.parametrize("trained", [False, True], ids=["raw", "trained"])
 def test_flipped_bits(server, trained):
     """Of 10,000 variants, those in which the server itself makes no room for a giant string first."""
