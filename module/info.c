@@ -88,6 +88,7 @@ static int gather(figure *f) {
     COUNT("unserved_bytes", unserved.totals.page_bytes + unserved.totals.large_bytes);
     COUNT("buckets", sum.buckets);
     COUNT("pages", t->pages);
+    COUNT("defrag_moved", ckv.stats.defrag_moved);
     COUNT("longest_slice_us", ckv.stats.longest_slice_us);
     TEXT("prefixes", prefixes_text(PREFIX_SERVING));
     TEXT("prefixes_leaving", prefixes_text(PREFIX_LEAVING));

@@ -2,6 +2,7 @@
 #include "background/cron.h"
 
 #include "background/active_expiry.h"
+#include "background/defrag.h"
 #include "background/evict.h"
 #include "background/mover.h"
 #include "background/old_codecs.h"
@@ -66,13 +67,13 @@ static void step_eviction(RedisModuleCtx *ctx, uint64_t deadline_us) {
     full = evict_step(ctx, deadline_us);
 }
 
-#define STEPS 4
-static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {step_young, step_codecs,
-                                                                 step_expiry, step_eviction};
+#define STEPS 5
+static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {
+    step_young, step_codecs, step_expiry, step_eviction, defrag_step};
 
 /* Whether a step takes out no records. */
 static bool keeps_records(unsigned step) {
-    return steps[step] == step_codecs || steps[step] == step_young;
+    return steps[step] != step_expiry && steps[step] != step_eviction;
 }
 
 /* Each has its turn to be the first: who comes later has what time the others leave. What a slice
@@ -105,7 +106,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     loop_rest();
     active_expiry_own_step(ctx);
     bool busy = spent_step() || reencode_running() || train_running() || evict_near() ||
-                settle_running() || held_any();
+                settle_running() || defrag_running() || held_any();
     bool hurried = reencode_awaited() || full || settle_much();
     int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
     timer_set(ctx, &slices, hurried ? HURRIED_MS : wait_ms);
@@ -116,6 +117,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
 void cron_start(RedisModuleCtx *ctx) {
     reencode_init();
     train_start();
+    defrag_start();
     active_expiry_start();
     mover_start(ctx);
     timer_register(ctx, &slices, tick);

@@ -83,8 +83,7 @@ static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void *
     (void)name;
     map *m = ((keyed_map *)*value)->m;
     unsigned long at = 0;
-    if (RedisModule_DefragCursorGet(ctx, &at) != REDISMODULE_OK || at == 0)
-        map_defrag_directory(m, move_block, ctx);
+    if (RedisModule_DefragCursorGet(ctx, &at) != REDISMODULE_OK) at = 0;
     for (; at < m->buckets; at++) {
         map_defrag_bucket(m, (uint32_t)at, move_block, ctx);
         if (RedisModule_DefragShouldStop(ctx) &&

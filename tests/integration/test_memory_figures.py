@@ -1,5 +1,5 @@
 """What the server says that maps take, what ckv says, and by how much memory really grew: the same. And
-memory in pieces is put together by active defragmentation, where the server can do that."""
+memory in pieces is put together: by ckv, and by active defragmentation where the server can do that."""
 
 import random
 import time
@@ -12,9 +12,18 @@ from helpers import assert_stored, info, load, map_keys, texts, wait_for
 RECORDS = 200_000
 
 
+def all_moved(r):
+    """Waits until no blocks are moved together any more: two of each are there meanwhile, a few hundred KB."""
+    before, moved = None, info(r)["defrag_moved"]
+    while before != moved:
+        time.sleep(1.2)  # it looks once a second whether there is something to gain
+        before, moved = moved, info(r)["defrag_moved"]
+
+
 def used_memory(server):
     """Without what a connection's buffers take: a new one, and nothing else."""
     with server.client() as r:
+        all_moved(r)
         wait_for(lambda: r.info("clients")["connected_clients"] == 1)
         wait_for(lambda: r.info("memory")["lazyfree_pending_objects"] == 0)
         time.sleep(0.2)
@@ -51,6 +60,38 @@ def fragmentation(r):
     return memory["allocator_active"] - memory["allocator_allocated"]
 
 
+def in_pieces(r):
+    """Records of which three quarters are gone; returns those that are left."""
+    stored = load(r, texts(RECORDS))
+    before = info(r)["page_bytes"]
+    gone = random.Random(1).sample(sorted(stored), RECORDS * 3 // 4)
+    for start in range(0, len(gone), 1000):
+        r.execute_command("CDEL", *gone[start : start + 1000])
+    for key in gone:
+        del stored[key]
+    assert info(r)["page_bytes"] < before / 2
+    return stored
+
+
+def test_memory_in_pieces_goes_back(own_server):
+    """By itself, on any server whose allocator tells how much there is; what is stored stays as it is."""
+    server = own_server({"ckv.train-after": "1gb"})
+    with server.client() as r:
+        if not r.info("memory")["mem_allocator"].startswith("jemalloc"):
+            pytest.skip("this server's allocator does not tell")
+        stored = in_pieces(r)
+        large = {f"large:{n}": random.Random(n).randbytes(3000) for n in range(500)}
+        for key, value in large.items():
+            r.execute_command("CSET", key, value)
+        # Left alone, two and a half times what the pages take.
+        wait_for(lambda: fragmentation(r) < 1.6 * info(r)["page_bytes"], 30, "memory in pieces going back")
+        assert_stored(r, {**stored, **large})
+        assert r.execute_command("CDBSIZE") == len(stored) + len(large)
+        moved = info(r)["defrag_moved"]
+        time.sleep(5)
+        assert 0 < info(r)["defrag_moved"] < 3 * moved  # it comes to an end
+
+
 @pytest.mark.slow
 def test_active_defragmentation(own_server):
     # Nothing is learned, for the same reason.
@@ -62,22 +103,15 @@ def test_active_defragmentation(own_server):
             pytest.skip(f"this server can't: {error}")
         r.config_set("activedefrag", "no")
         r.config_set("maxmemory", "4gb")
-        stored = load(r, texts(RECORDS))
-        before = info(r)["page_bytes"]
-        gone = random.Random(1).sample(sorted(stored), RECORDS * 3 // 4)
-        for start in range(0, len(gone), 1000):
-            r.execute_command("CDEL", *gone[start : start + 1000])
-        for key in gone:
-            del stored[key]
-        assert info(r)["page_bytes"] < before / 2
-        in_pieces = fragmentation(r)
-        assert in_pieces > 1_000_000
+        stored = in_pieces(r)
+        pieces = fragmentation(r)
+        assert pieces > 1_000_000
         r.config_set("active-defrag-ignore-bytes", "100kb")
         r.config_set("active-defrag-threshold-lower", 1)
         r.config_set("active-defrag-cycle-min", 50)
         r.config_set("active-defrag-cycle-max", 75)
         r.config_set("activedefrag", "yes")
-        wait_for(lambda: fragmentation(r) < in_pieces / 2, 30, "half of the fragmentation gone")
+        wait_for(lambda: fragmentation(r) < pieces / 2, 30, "half of the fragmentation gone")
         assert r.info("stats")["active_defrag_hits"] > 0
         r.config_set("activedefrag", "no")
         assert_stored(r, stored)

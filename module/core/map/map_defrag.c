@@ -23,8 +23,19 @@ static bool move_large(void *context, large **l) {
     return true;
 }
 
+static void move_segment(const moving *with, uint32_t number) {
+    map *m = with->m;
+    bucket **at = number == 0 ? &m->first : &m->segments[number - 1];
+    bucket *moved = with->move(with->context, *at);
+    if (moved) *at = moved;
+    if (number > 0 || !m->segments) return;
+    bucket **segments = with->move(with->context, m->segments);
+    if (segments) m->segments = segments;
+}
+
 void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context) {
     moving with = {m, move, context};
+    if (index % MAP_SEGMENT == 0) move_segment(&with, index / MAP_SEGMENT);
     map_size before = map_size_now(m);
     uint32_t n;
     page **pages = bucket_pages(map_bucket(m, index), &n);
@@ -34,16 +45,4 @@ void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context) {
     }
     map_each_large(m, index, move_large, &with);
     map_tell_group(m, &before);
-}
-
-void map_defrag_directory(map *m, map_mover *move, void *context) {
-    bucket *first = move(context, m->first);
-    if (first) m->first = first;
-    if (!m->segments) return;
-    bucket **segments = move(context, m->segments);
-    if (segments) m->segments = segments;
-    for (uint32_t i = MAP_SEGMENT; i < m->buckets; i += MAP_SEGMENT) {
-        bucket *segment = move(context, m->segments[i / MAP_SEGMENT - 1]);
-        if (segment) m->segments[i / MAP_SEGMENT - 1] = segment;
-    }
 }

@@ -7,10 +7,8 @@
 /* Moves a block: returns where it is now, or NULL if it stays. */
 typedef void *map_mover(void *context, void *block);
 
-/* Offers the pages and large records of one bucket to `move`. */
+/* Offers the pages and large records of one bucket to `move`; and of the directory the segment that
+ * begins with it, if one does. */
 void map_defrag_bucket(map *m, uint32_t index, map_mover *move, void *context);
-
-/* Offers the map's directory. */
-void map_defrag_directory(map *m, map_mover *move, void *context);
 
 #endif

@@ -65,16 +65,19 @@ size_t map_bytes(const map *m) {
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* Room for the first segment to hold bucket `index`. */
-static bool grow_first(map *m, uint32_t index) {
-    const mem *mem = m->shared->mem;
-    if (index < mem->usable(m->first) / sizeof(bucket)) return true;
-    /* A quarter more: the size classes stand four to a doubling. */
-    size_t wanted = index + 1 + index / 4;
+/* The first segment gets room for so many buckets and a quarter more: the size classes stand four
+ * to a doubling. False: out of memory. */
+static bool resize_first(map *m, uint32_t buckets) {
+    size_t wanted = buckets + (buckets - 1) / 4;
     if (wanted > MAP_SEGMENT) wanted = MAP_SEGMENT;
-    bucket *grown = mem->realloc(m->first, wanted * sizeof *grown);
-    if (grown) m->first = grown;
-    return grown != NULL;
+    bucket *moved = m->shared->mem->realloc(m->first, wanted * sizeof *moved);
+    if (moved) m->first = moved;
+    return moved != NULL;
+}
+
+/* How many buckets it has room for. */
+static size_t first_room(const map *m) {
+    return m->shared->mem->usable(m->first) / sizeof(bucket);
 }
 
 static bool add_segment(map *m, uint32_t number) {
@@ -87,9 +90,10 @@ static bool add_segment(map *m, uint32_t number) {
 
 bool map_add_bucket(map *m) {
     uint32_t index = m->buckets;
-    if (index < MAP_SEGMENT ? !grow_first(m, index)
-                            : index % MAP_SEGMENT == 0 && !add_segment(m, index / MAP_SEGMENT - 1))
-        return false;
+    bool room = index >= MAP_SEGMENT
+                    ? index % MAP_SEGMENT > 0 || add_segment(m, index / MAP_SEGMENT - 1)
+                    : index < first_room(m) || resize_first(m, index + 1);
+    if (!room) return false;
     m->buckets++;
     *map_bucket(m, index) = (bucket){{NULL}};
     return true;
@@ -99,6 +103,8 @@ void map_drop_bucket(map *m) {
     uint32_t index = --m->buckets;
     if (index >= MAP_SEGMENT && index % MAP_SEGMENT == 0)
         m->shared->mem->free(m->segments[index / MAP_SEGMENT - 1]);
+    /* While values are young there are several times as many as are left in the end. */
+    if (m->buckets < first_room(m) / 2) resize_first(m, m->buckets);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
-/* Memory that is given back when what took it is gone: a bucket's array, a workspace at rest. */
+/* Memory that is given back when what took it is gone: a bucket's array, a map's
+ * directory, a workspace at rest. */
 #include "codec/codecs.h"
-#include "map/bucket.h"
+#include "map/map_inside.h"
 #include "../test.h"
 
 #include <malloc.h>
@@ -76,6 +77,35 @@ static void test_allocator_refuses(void) {
     CHECK(live == 0);
 }
 
+/* Buckets that are not there any more take no room; what can't be given back is kept. */
+static void test_directory(void) {
+    static const uint64_t secret[2] = {1, 2};
+    static page p[300];
+    map_shared shared;
+    CHECK(map_shared_init(&shared, &counting, 3));
+    map *m = map_new(&shared, secret);
+    CHECK(m);
+    size_t fresh = live;
+    for (int i = 1; i < 300; i++) {
+        CHECK(map_add_bucket(m));
+        CHECK(bucket_add(&counting, map_bucket(m, (uint32_t)i), &p[i]));
+    }
+    CHECK(live >= fresh + 299 * sizeof(bucket));
+    while (m->buckets > 10) {
+        refuses = m->buckets < 50 && m->buckets > 20;
+        map_drop_bucket(m);
+        if (!refuses) CHECK(live <= fresh + (2 * m->buckets + 3) * sizeof(bucket));
+    }
+    for (uint32_t i = 1; i < 10; i++) {
+        uint32_t n;
+        CHECK(*bucket_pages(map_bucket(m, i), &n) == &p[i] && n == 1);
+        bucket_clear(&counting, map_bucket(m, i));
+    }
+    map_free(m);
+    map_shared_free(&shared);
+    CHECK(live == 0);
+}
+
 static void encode_one(codecs *all, codec_workspace *w) {
     static char text[60000];
     codec_value out;
@@ -118,6 +148,7 @@ static void test_no_workspace(void) {
 int main(void) {
     test_bucket();
     test_allocator_refuses();
+    test_directory();
     test_workspace();
     test_no_workspace();
     return test_report("given back");

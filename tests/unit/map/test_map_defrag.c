@@ -40,7 +40,6 @@ int main(void) {
         CHECK(map_put(m, &k, NULL, &encoded, EXPIRY_NONE, 0));
     }
     CHECK(m->buckets > MAP_SEGMENT && m->totals.large > 0);
-    map_defrag_directory(m, move, &moves);
     for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move, &moves);
     CHECK(group_follows(m));
     CHECK(moves > m->totals.pages + m->totals.large);

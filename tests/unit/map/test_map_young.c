@@ -261,7 +261,6 @@ static void *move_block(void *unused, void *block) {
 }
 
 static void defrag(map *m) {
-    map_defrag_directory(m, move_block, NULL);
     for (uint32_t i = 0; i < m->buckets; i++) map_defrag_bucket(m, i, move_block, NULL);
 }
 

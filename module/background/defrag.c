@@ -1,0 +1,183 @@
+/* defrag.c: moving blocks together. See defrag.h. */
+#include "background/defrag.h"
+
+#include "background/evict.h"
+#include "background/reencode.h"
+#include "background/settle.h"
+#include "background/train.h"
+#include "core/map/map_defrag.h"
+#include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
+#include "server/child.h"
+#include "server/clock.h"
+
+#include <string.h>
+
+#define LOOK_US        1000000 /* INFO takes as long as some ten commands */
+#define WORTH_BYTES    (2u << 20)
+#define WORTH_SHARE(n) ((n) / 32)
+#define REST           100 /* times what a pass took of the thread's time */
+
+/* A bucket is begun if so much of the slice is left, or as much as the last one took. */
+#define BUCKET_US 500
+
+/* Longer blocks have pages of memory to themselves. */
+#define SLAB_BLOCK_MAX 14336
+
+/* Old blocks are freed many at a time, size class by size class: what the allocator's cache for a
+ * thread has room for (20 blocks, 200 where they are small) it hands out again wherever it lies. */
+#define OLD_BYTES   (192u << 10) /* of a class */
+#define CLASSES_LOG 2            /* size classes in a doubling */
+#define CLASSES     (14 << CLASSES_LOG)
+
+/* Of what records take: what all old blocks take at most, the same while memory is nearly full and
+ * records might have to go for it. With less a pass would do nothing but shuffle. */
+#define OLD_SHARE(n)      ((n) / 128)
+#define OLD_SHARE_FULL(n) ((n) / 1024)
+#define OLD_LEAST         (256u << 10)
+
+/* Blocks of one class that are not used any more. */
+typedef struct old_blocks {
+    mem_retired blocks;
+    size_t bytes;
+} old_blocks;
+
+static struct {
+    bool running, over; /* over: what has come of it is not known yet */
+    maps_cursor cursor;
+    old_blocks old[CLASSES];
+    size_t old_bytes, old_most;
+    uint64_t looked_us, spent_us, bucket_us, rests_until_us;
+    uint64_t found; /* bytes in holes, when it began */
+    uint64_t left;  /* that nothing is to be gained from, as the last pass did not */
+} pass;
+
+void defrag_start(void) {
+    maps_cursor_register(&pass.cursor);
+}
+
+/* Bytes of slabs that are in no block; 0 where the server's allocator does not tell (of another one
+ * than jemalloc the server says what it takes for them). */
+static uint64_t bytes_in_holes(RedisModuleCtx *ctx) {
+    int none;
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "memory");
+    const char *allocator = RedisModule_ServerInfoGetFieldC(info, "mem_allocator");
+    bool tells = allocator && strncmp(allocator, "jemalloc", strlen("jemalloc")) == 0;
+    uint64_t allocated = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_allocated", &none);
+    uint64_t active = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_active", &none);
+    RedisModule_FreeServerInfo(ctx, info);
+    return tells && active > allocated ? active - allocated : 0;
+}
+
+/* A child would keep what is moved; others are about to make holes, or to fill them. */
+static bool must_wait(void) {
+    uint64_t used = maxmemory_records_used();
+    bool full = evict_near();
+    pass.old_most = full ? OLD_SHARE_FULL(used) : OLD_SHARE(used) + OLD_LEAST;
+    return pass.old_most < OLD_LEAST || child_at_work() || reencode_running() || train_running() ||
+           settle_much();
+}
+
+static void free_old(old_blocks *old) {
+    mem_free_retired(&ckv.mem, &old->blocks);
+    pass.old_bytes -= old->bytes;
+    old->bytes = 0;
+}
+
+/* A pass that has gained is worth another one, which gains what the first one's last blocks have
+ * left behind. Holes that came while one was under way are no sign that nothing is to be gained. */
+static void learn(uint64_t holes, uint64_t worth) {
+    if (pass.over)
+        pass.left = holes + worth <= pass.found ? 0 : holes < pass.found ? holes : pass.found;
+    else if (holes < pass.left)
+        pass.left = holes;
+    pass.over = false;
+}
+
+static void look(RedisModuleCtx *ctx, uint64_t now_us) {
+    if (now_us - pass.looked_us < LOOK_US) return;
+    pass.looked_us = now_us;
+    uint64_t holes = bytes_in_holes(ctx);
+    uint64_t worth = WORTH_BYTES + WORTH_SHARE(maxmemory_records_used());
+    learn(holes, worth);
+    if (now_us < pass.rests_until_us || holes <= pass.left + worth) return;
+    pass.running = true;
+    pass.found = holes;
+    pass.spent_us = 0;
+    maps_cursor_start(&pass.cursor);
+}
+
+/* Of the class that has most. False: there are none. */
+static bool free_some_old(void) {
+    old_blocks *most = pass.old;
+    for (unsigned i = 1; i < CLASSES; i++)
+        if (pass.old[i].bytes > most->bytes) most = &pass.old[i];
+    if (most->bytes == 0) return false;
+    free_old(most);
+    return true;
+}
+
+static old_blocks *old_of_class(size_t size) {
+    unsigned log = 63 - (unsigned)__builtin_clzll(size);
+    return &pass.old[log << CLASSES_LOG | (size >> (log - CLASSES_LOG) & 3)];
+}
+
+static void hold(void *block, size_t size) {
+    old_blocks *old = old_of_class(size);
+    if (old->blocks.count + 1 == MEM_RETIRED_MAX || old->bytes >= OLD_BYTES) free_old(old);
+    /* All of them: of the largest class there are to be more than the allocator's cache holds. */
+    if (pass.old_bytes + size > pass.old_most)
+        while (free_some_old()) continue;
+    mem_retire(&ckv.mem, &old->blocks, block);
+    old->bytes += size;
+    pass.old_bytes += size;
+}
+
+static void *move_block(void *unused, void *block) {
+    (void)unused;
+    size_t size = ckv.mem.usable(block);
+    void *moved = size <= SLAB_BLOCK_MAX ? ckv.mem.alloc(size) : NULL;
+    if (!moved) return NULL;
+    memcpy(moved, block, size);
+    hold(block, size);
+    ckv.stats.defrag_moved++;
+    return moved;
+}
+
+static void finish(uint64_t now_us) {
+    pass.running = false;
+    pass.over = true;
+    pass.looked_us = now_us;
+    pass.rests_until_us = now_us + REST * pass.spent_us;
+}
+
+/* False: there is nothing more to do. */
+static bool go_on(void) {
+    keyed_map *s;
+    uint32_t bucket;
+    if (!maps_cursor_next(&pass.cursor, &s, &bucket)) return free_some_old();
+    map_defrag_bucket(s->m, bucket, move_block, NULL);
+    return true;
+}
+
+void defrag_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
+    uint64_t before_us, now_us = clock_monotonic_us();
+    if (must_wait()) {
+        free_some_old();
+        return;
+    }
+    if (!pass.running) look(ctx, now_us);
+    while (pass.running && now_us + pass.bucket_us < deadline_us) {
+        bool more = go_on();
+        before_us = now_us;
+        now_us = clock_monotonic_us();
+        uint64_t took_us = now_us - before_us;
+        pass.spent_us += took_us;
+        pass.bucket_us = took_us < BUCKET_US ? took_us : BUCKET_US;
+        if (!more) finish(now_us);
+    }
+}
+
+bool defrag_running(void) {
+    return pass.running;
+}
