@@ -2,6 +2,7 @@
 #include "background/defrag.h"
 
 #include "background/evict.h"
+#include "background/freer.h"
 #include "background/reencode.h"
 #include "background/settle.h"
 #include "background/train.h"
@@ -24,29 +25,17 @@
 /* Longer blocks have pages of memory to themselves. */
 #define SLAB_BLOCK_MAX 14336
 
-/* Old blocks are freed many at a time, size class by size class: what the allocator's cache for a
- * thread has room for (20 blocks, 200 where they are small) it hands out again wherever it lies. */
-#define OLD_BYTES   (192u << 10) /* of a class */
-#define CLASSES_LOG 2            /* size classes in a doubling */
-#define CLASSES     (14 << CLASSES_LOG)
-
-/* Of what records take: what all old blocks take at most, the same while memory is nearly full and
- * records might have to go for it. With less a pass would do nothing but shuffle. */
-#define OLD_SHARE(n)      ((n) / 128)
+/* Old blocks are freed so many at a time. While memory is nearly full records might have to go for
+ * three times as many bytes: those that wait, that are handed over, that are being freed. */
+#define OLD_BLOCKS        (MEM_RETIRED_MAX / 2)
+#define OLD_BYTES         (256u << 10)
 #define OLD_SHARE_FULL(n) ((n) / 1024)
-#define OLD_LEAST         (256u << 10)
-
-/* Blocks of one class that are not used any more. */
-typedef struct old_blocks {
-    mem_retired blocks;
-    size_t bytes;
-} old_blocks;
 
 static struct {
     bool running, over; /* over: what has come of it is not known yet */
     maps_cursor cursor;
-    old_blocks old[CLASSES];
-    size_t old_bytes, old_most;
+    mem_retired old; /* blocks that are not used any more */
+    size_t old_bytes;
     uint64_t looked_us, spent_us, bucket_us, rests_until_us;
     uint64_t found; /* bytes in holes, when it began */
     uint64_t left;  /* that nothing is to be gained from, as the last pass did not */
@@ -71,17 +60,20 @@ static uint64_t bytes_in_holes(RedisModuleCtx *ctx) {
 
 /* A child would keep what is moved; others are about to make holes, or to fill them. */
 static bool must_wait(void) {
-    uint64_t used = maxmemory_records_used();
-    bool full = evict_near();
-    pass.old_most = full ? OLD_SHARE_FULL(used) : OLD_SHARE(used) + OLD_LEAST;
-    return pass.old_most < OLD_LEAST || child_at_work() || reencode_running() || train_running() ||
-           settle_much();
+    bool scarce = evict_near() && OLD_SHARE_FULL(maxmemory_records_used()) < OLD_BYTES;
+    return scarce || child_at_work() || reencode_running() || train_running() || settle_much();
 }
 
-static void free_old(old_blocks *old) {
-    mem_free_retired(&ckv.mem, &old->blocks);
-    pass.old_bytes -= old->bytes;
-    old->bytes = 0;
+/* False: those before them are not freed yet. */
+static bool hand_over_old(void) {
+    if (!freer_give(&pass.old)) return false;
+    pass.old_bytes = 0;
+    return true;
+}
+
+static bool room_for_old(void) {
+    bool full = pass.old.count >= OLD_BLOCKS || pass.old_bytes >= OLD_BYTES;
+    return !full || hand_over_old();
 }
 
 /* A pass that has gained is worth another one, which gains what the first one's last blocks have
@@ -107,39 +99,14 @@ static void look(RedisModuleCtx *ctx, uint64_t now_us) {
     maps_cursor_start(&pass.cursor);
 }
 
-/* Of the class that has most. False: there are none. */
-static bool free_some_old(void) {
-    old_blocks *most = pass.old;
-    for (unsigned i = 1; i < CLASSES; i++)
-        if (pass.old[i].bytes > most->bytes) most = &pass.old[i];
-    if (most->bytes == 0) return false;
-    free_old(most);
-    return true;
-}
-
-static old_blocks *old_of_class(size_t size) {
-    unsigned log = 63 - (unsigned)__builtin_clzll(size);
-    return &pass.old[log << CLASSES_LOG | (size >> (log - CLASSES_LOG) & 3)];
-}
-
-static void hold(void *block, size_t size) {
-    old_blocks *old = old_of_class(size);
-    if (old->blocks.count + 1 == MEM_RETIRED_MAX || old->bytes >= OLD_BYTES) free_old(old);
-    /* All of them: of the largest class there are to be more than the allocator's cache holds. */
-    if (pass.old_bytes + size > pass.old_most)
-        while (free_some_old()) continue;
-    mem_retire(&ckv.mem, &old->blocks, block);
-    old->bytes += size;
-    pass.old_bytes += size;
-}
-
 static void *move_block(void *unused, void *block) {
     (void)unused;
     size_t size = ckv.mem.usable(block);
     void *moved = size <= SLAB_BLOCK_MAX ? ckv.mem.alloc(size) : NULL;
     if (!moved) return NULL;
     memcpy(moved, block, size);
-    hold(block, size);
+    mem_retire(&ckv.mem, &pass.old, block);
+    pass.old_bytes += size;
     ckv.stats.defrag_moved++;
     return moved;
 }
@@ -155,19 +122,18 @@ static void finish(uint64_t now_us) {
 static bool go_on(void) {
     keyed_map *s;
     uint32_t bucket;
-    if (!maps_cursor_next(&pass.cursor, &s, &bucket)) return free_some_old();
+    if (!maps_cursor_next(&pass.cursor, &s, &bucket)) return false;
     map_defrag_bucket(s->m, bucket, move_block, NULL);
     return true;
 }
 
 void defrag_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     uint64_t before_us, now_us = clock_monotonic_us();
-    if (must_wait()) {
-        free_some_old();
-        return;
-    }
+    bool wait = must_wait();
+    if (wait || !pass.running) hand_over_old();
+    if (wait) return;
     if (!pass.running) look(ctx, now_us);
-    while (pass.running && now_us + pass.bucket_us < deadline_us) {
+    while (pass.running && now_us + pass.bucket_us < deadline_us && room_for_old()) {
         bool more = go_on();
         before_us = now_us;
         now_us = clock_monotonic_us();

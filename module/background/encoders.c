@@ -1,6 +1,8 @@
 /* encoders.c: see encoders.h. */
 #include "background/encoders.h"
 
+#include "server/thread.h"
+
 #include <pthread.h>
 
 /* First in, first out. */
@@ -97,16 +99,6 @@ static void *encoder(void *unused) {
     return NULL;
 }
 
-static bool start_thread(void) {
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    bool started = pthread_create(&thread, &attributes, encoder, NULL) == 0;
-    pthread_attr_destroy(&attributes);
-    return started;
-}
-
 /* ---- the main thread ------------------------------------------------------------------------- */
 
 void encoders_want(unsigned threads) {
@@ -122,7 +114,7 @@ void encoders_want(unsigned threads) {
 
 bool encoders_there(void) {
     pthread_mutex_lock(&desk.lock);
-    if (desk.threads == 0 && desk.wanted > 0 && start_thread()) desk.threads++;
+    if (desk.threads == 0 && desk.wanted > 0 && thread_start(encoder)) desk.threads++;
     bool any = desk.threads > 0 && desk.wanted > 0;
     pthread_mutex_unlock(&desk.lock);
     return any;
@@ -130,7 +122,7 @@ bool encoders_there(void) {
 
 void encoders_give(job *j) {
     pthread_mutex_lock(&desk.lock);
-    if (desk.threads < desk.wanted && start_thread()) desk.threads++;
+    if (desk.threads < desk.wanted && thread_start(encoder)) desk.threads++;
     join(&desk.waiting, j);
     pthread_cond_signal(&desk.filled);
     pthread_mutex_unlock(&desk.lock);

@@ -10,9 +10,9 @@
 #include "background/trial.h"
 #include "server/waiting.h"
 #include "server/clock.h"
+#include "server/thread.h"
 
 #include <malloc.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -149,23 +149,18 @@ static void *run(void *unused) {
 }
 
 static void start_learning(void) {
-    pthread_t thread;
-    pthread_attr_t attributes;
     job.sampling = false;
     job.in_vain = false;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&finished, false);
     atomic_store(&learning, true);
     bool urgent = job.clients.count > 0 || job.later.count > 0 ||
                   codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
     atomic_store(&percent, urgent ? 100 : TRAINING_PERCENT);
-    if (pthread_create(&thread, &attributes, run, NULL) != 0) {
+    if (!thread_start(run)) {
         ckv_log("warning", "can't start a thread to train on");
         sampling_forget();
         atomic_store(&finished, true);
     }
-    pthread_attr_destroy(&attributes);
 }
 
 /* The training is over. */

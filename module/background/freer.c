@@ -1,0 +1,54 @@
+/* freer.c: see freer.h. */
+#include "background/freer.h"
+
+#include "ckv.h"
+#include "server/thread.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define STAY_S 1
+
+/* Between the main thread and the one that frees. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t filled;
+    mem_retired given;
+    bool thread;
+} desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+
+/* False: the thread is to leave. */
+static bool take(mem_retired *old) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STAY_S;
+    pthread_mutex_lock(&desk.lock);
+    while (!desk.given.last && !pthread_cond_timedwait(&desk.filled, &desk.lock, &until)) continue;
+    *old = desk.given;
+    desk.given = (mem_retired){0};
+    desk.thread = old->last != NULL;
+    pthread_mutex_unlock(&desk.lock);
+    return old->last != NULL;
+}
+
+static void *run(void *unused) {
+    (void)unused;
+    for (mem_retired old; take(&old);) mem_free_retired(&ckv.mem, &old);
+    return NULL;
+}
+
+bool freer_give(mem_retired *old) {
+    if (!old->last) return true;
+    pthread_mutex_lock(&desk.lock);
+    if (!desk.thread) desk.thread = thread_start(run);
+    bool takes = desk.thread && !desk.given.last;
+    if (takes) {
+        desk.given = *old;
+        *old = (mem_retired){0};
+        pthread_cond_signal(&desk.filled);
+    }
+    bool refused = !desk.thread;
+    pthread_mutex_unlock(&desk.lock);
+    if (refused) mem_free_retired(&ckv.mem, old);
+    return takes || refused;
+}
