@@ -31,23 +31,28 @@
 #define OLD_BYTES         (256u << 10)
 #define OLD_SHARE_FULL(n) ((n) / 1024)
 
+/* Bytes of the allocator's slabs, and of those what is in no block. */
+typedef struct slabs {
+    uint64_t all, holes;
+} slabs;
+
 static struct {
     bool running, over; /* over: what has come of it is not known yet */
     maps_cursor cursor;
     mem_retired old; /* blocks that are not used any more */
     size_t old_bytes;
     uint64_t looked_us, spent_us, bucket_us, rests_until_us;
-    uint64_t found; /* bytes in holes, when it began */
-    uint64_t left;  /* that nothing is to be gained from, as the last pass did not */
+    slabs found;   /* when it began */
+    uint64_t left; /* bytes in holes from which nothing is to be gained, as the last pass did not */
 } pass;
 
 void defrag_start(void) {
     maps_cursor_register(&pass.cursor);
 }
 
-/* Bytes of slabs that are in no block; 0 where the server's allocator does not tell (of another one
- * than jemalloc the server says what it takes for them). */
-static uint64_t bytes_in_holes(RedisModuleCtx *ctx) {
+/* Nothing where the server's allocator does not tell (of another one than jemalloc the server says
+ * what it takes for them). */
+static slabs ask(RedisModuleCtx *ctx) {
     int none;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "memory");
     const char *allocator = RedisModule_ServerInfoGetFieldC(info, "mem_allocator");
@@ -55,7 +60,7 @@ static uint64_t bytes_in_holes(RedisModuleCtx *ctx) {
     uint64_t allocated = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_allocated", &none);
     uint64_t active = RedisModule_ServerInfoGetFieldUnsigned(info, "allocator_active", &none);
     RedisModule_FreeServerInfo(ctx, info);
-    return tells && active > allocated ? active - allocated : 0;
+    return tells && active > allocated ? (slabs){active, active - allocated} : (slabs){0};
 }
 
 /* A child would keep what is moved; others are about to make holes, or to fill them. */
@@ -76,25 +81,27 @@ static bool room_for_old(void) {
     return !full || hand_over_old();
 }
 
-/* A pass that has gained is worth another one, which gains what the first one's last blocks have
- * left behind. Holes that came while one was under way are no sign that nothing is to be gained. */
-static void learn(uint64_t holes, uint64_t worth) {
+/* A pass that has gained is worth another one: there may be less in all, while records that went
+ * meanwhile have left new holes, or fewer holes, while new records took new slabs. */
+static void learn(slabs now, uint64_t worth) {
+    bool gained = now.all + worth <= pass.found.all || now.holes + worth <= pass.found.holes;
+    uint64_t least = now.holes < pass.found.holes ? now.holes : pass.found.holes;
     if (pass.over)
-        pass.left = holes + worth <= pass.found ? 0 : holes < pass.found ? holes : pass.found;
-    else if (holes < pass.left)
-        pass.left = holes;
+        pass.left = gained ? 0 : least;
+    else if (now.holes < pass.left)
+        pass.left = now.holes;
     pass.over = false;
 }
 
 static void look(RedisModuleCtx *ctx, uint64_t now_us) {
     if (now_us - pass.looked_us < LOOK_US) return;
     pass.looked_us = now_us;
-    uint64_t holes = bytes_in_holes(ctx);
+    slabs now = ask(ctx);
     uint64_t worth = WORTH_BYTES + WORTH_SHARE(maxmemory_records_used());
-    learn(holes, worth);
-    if (now_us < pass.rests_until_us || holes <= pass.left + worth) return;
+    learn(now, worth);
+    if (now_us < pass.rests_until_us || now.holes <= pass.left + worth) return;
     pass.running = true;
-    pass.found = holes;
+    pass.found = now;
     pass.spent_us = 0;
     maps_cursor_start(&pass.cursor);
 }

@@ -6,11 +6,12 @@
  * load. The server's `activedefrag` is off unless somebody turns it on, and is not to be had where
  * jemalloc is the system's, as Debian's.
  *
- * A pass copies each block of a page or large record to a new one; another thread frees the old ones
- * (freer.h). The allocator hands out holes of its oldest slabs first, so that the newest get empty.
- * One begins when the allocator says that more than a 32nd of what records take lies in holes beside
- * those from which the last pass gained nothing, and takes a hundredth of the time at most. It waits
- * while a child shares the memory, and while there is other work that makes holes or fills them.
+ * A pass copies each block of a page or large record to a new one; another thread frees the old
+ * ones (freer.h). The allocator hands out holes of its oldest slabs first, so that the newest get
+ * empty. One begins when the allocator says that more than a 32nd of what records take lies in
+ * holes beside those from which the last pass gained nothing, and takes a hundredth of the time at
+ * most. It waits while a child shares the memory, and while there is other work that makes holes or
+ * fills them.
  */
 #ifndef CKV_DEFRAG_H
 #define CKV_DEFRAG_H
