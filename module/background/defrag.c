@@ -18,6 +18,11 @@
 #define WORTH_BYTES    (2u << 20)
 #define WORTH_SHARE(n) ((n) / 32)
 #define REST           100 /* times what a pass took of the thread's time */
+#define AGAIN          16  /* times that rest, and this: what was in vain may not be any more */
+#define AGAIN_US       60000000
+
+/* Between slices, however often the timer comes for the sake of others. */
+#define SLICES_US 8000
 
 /* A bucket is begun if so much of the slice is left, or as much as the last one took. */
 #define BUCKET_US 500
@@ -25,10 +30,11 @@
 /* Longer blocks have pages of memory to themselves. */
 #define SLAB_BLOCK_MAX 14336
 
-/* Old blocks are freed so many at a time. While memory is nearly full records might have to go for
- * three times as many bytes: those that wait, that are handed over, that are being freed. */
+/* Old blocks are freed so many at a time. Beside those that are held others are handed over and
+ * being freed: with little memory records might have to go for that. */
 #define OLD_BLOCKS        (MEM_RETIRED_MAX / 2)
 #define OLD_BYTES         (256u << 10)
+#define NEARLY_FULL       0.03
 #define OLD_SHARE_FULL(n) ((n) / 1024)
 
 /* Bytes of the allocator's slabs, and of those what is in no block. */
@@ -41,7 +47,8 @@ static struct {
     maps_cursor cursor;
     mem_retired old; /* blocks that are not used any more */
     size_t old_bytes;
-    uint64_t looked_us, spent_us, bucket_us, rests_until_us;
+    uint32_t offered, done; /* blocks of the bucket: this time, of which done with in all */
+    uint64_t look_us, slice_us, spent_us, bucket_us, rests_until_us, again_us;
     slabs found;   /* when it began */
     uint64_t left; /* bytes in holes from which nothing is to be gained, as the last pass did not */
 } pass;
@@ -63,10 +70,16 @@ static slabs ask(RedisModuleCtx *ctx) {
     return tells && active > allocated ? (slabs){active, active - allocated} : (slabs){0};
 }
 
-/* A child would keep what is moved; others are about to make holes, or to fill them. */
+static bool memory_is_scarce(void) {
+    return maxmemory_server_excess(NEARLY_FULL, 0) > 0 &&
+           OLD_SHARE_FULL(maxmemory_records_used()) < OLD_BYTES;
+}
+
+/* A child would keep what is moved; others are about to make holes, or to fill them: of values that
+ * are young there is no end while memory is nearly full. */
 static bool must_wait(void) {
-    bool scarce = evict_near() && OLD_SHARE_FULL(maxmemory_records_used()) < OLD_BYTES;
-    return scarce || child_at_work() || reencode_running() || train_running() || settle_much();
+    return memory_is_scarce() || child_at_work() || reencode_running() || train_running() ||
+           (settle_much() && !evict_near());
 }
 
 /* False: those before them are not freed yet. */
@@ -76,9 +89,8 @@ static bool hand_over_old(void) {
     return true;
 }
 
-static bool room_for_old(void) {
-    bool full = pass.old.count >= OLD_BLOCKS || pass.old_bytes >= OLD_BYTES;
-    return !full || hand_over_old();
+static bool many_old(void) {
+    return pass.old.count >= OLD_BLOCKS || pass.old_bytes >= OLD_BYTES;
 }
 
 /* A pass that has gained is worth another one: there may be less in all, while records that went
@@ -94,11 +106,12 @@ static void learn(slabs now, uint64_t worth) {
 }
 
 static void look(RedisModuleCtx *ctx, uint64_t now_us) {
-    if (now_us - pass.looked_us < LOOK_US) return;
-    pass.looked_us = now_us;
+    if (now_us < pass.look_us) return;
+    pass.look_us = now_us + LOOK_US;
     slabs now = ask(ctx);
     uint64_t worth = WORTH_BYTES + WORTH_SHARE(maxmemory_records_used());
     learn(now, worth);
+    if (now_us >= pass.again_us) pass.left = 0;
     if (now_us < pass.rests_until_us || now.holes <= pass.left + worth) return;
     pass.running = true;
     pass.found = now;
@@ -108,6 +121,8 @@ static void look(RedisModuleCtx *ctx, uint64_t now_us) {
 
 static void *move_block(void *unused, void *block) {
     (void)unused;
+    if (pass.offered++ < pass.done || many_old()) return NULL;
+    pass.done++;
     size_t size = ckv.mem.usable(block);
     void *moved = size <= SLAB_BLOCK_MAX ? ckv.mem.alloc(size) : NULL;
     if (!moved) return NULL;
@@ -121,8 +136,9 @@ static void *move_block(void *unused, void *block) {
 static void finish(uint64_t now_us) {
     pass.running = false;
     pass.over = true;
-    pass.looked_us = now_us;
+    pass.look_us = now_us + LOOK_US; /* all is freed by then, and who freed it has left */
     pass.rests_until_us = now_us + REST * pass.spent_us;
+    pass.again_us = now_us + AGAIN * REST * pass.spent_us + AGAIN_US;
 }
 
 /* False: there is nothing more to do. */
@@ -130,7 +146,12 @@ static bool go_on(void) {
     keyed_map *s;
     uint32_t bucket;
     if (!maps_cursor_next(&pass.cursor, &s, &bucket)) return false;
+    pass.offered = 0;
     map_defrag_bucket(s->m, bucket, move_block, NULL);
+    if (pass.done < pass.offered)
+        maps_cursor_again(&pass.cursor, s, bucket);
+    else
+        pass.done = 0;
     return true;
 }
 
@@ -138,15 +159,17 @@ void defrag_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     uint64_t before_us, now_us = clock_monotonic_us();
     bool wait = must_wait();
     if (wait || !pass.running) hand_over_old();
-    if (wait) return;
+    if (wait || now_us < pass.slice_us) return;
+    pass.slice_us = now_us + SLICES_US;
     if (!pass.running) look(ctx, now_us);
-    while (pass.running && now_us + pass.bucket_us < deadline_us && room_for_old()) {
+    while (pass.running && now_us + pass.bucket_us < deadline_us &&
+           (!many_old() || hand_over_old())) {
         bool more = go_on();
         before_us = now_us;
         now_us = clock_monotonic_us();
         uint64_t took_us = now_us - before_us;
-        pass.spent_us += took_us;
         pass.bucket_us = took_us < BUCKET_US ? took_us : BUCKET_US;
+        pass.spent_us += pass.bucket_us;
         if (!more) finish(now_us);
     }
 }

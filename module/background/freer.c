@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#define STAY_S 1
+#define STAY_NS   100000000
+#define SECOND_NS 1000000000
 
 /* Between the main thread and the one that frees. */
 static struct {
@@ -21,7 +22,9 @@ static struct {
 static bool take(mem_retired *old) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += STAY_S;
+    until.tv_nsec += STAY_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
     pthread_mutex_lock(&desk.lock);
     while (!desk.given.last && !pthread_cond_timedwait(&desk.filled, &desk.lock, &until)) continue;
     *old = desk.given;
@@ -41,14 +44,13 @@ bool freer_give(mem_retired *old) {
     if (!old->last) return true;
     pthread_mutex_lock(&desk.lock);
     if (!desk.thread) desk.thread = thread_start(run);
-    bool takes = desk.thread && !desk.given.last;
-    if (takes) {
+    bool thread = desk.thread, takes = !desk.given.last;
+    if (thread && takes) {
         desk.given = *old;
         *old = (mem_retired){0};
         pthread_cond_signal(&desk.filled);
     }
-    bool refused = !desk.thread;
     pthread_mutex_unlock(&desk.lock);
-    if (refused) mem_free_retired(&ckv.mem, old);
-    return takes || refused;
+    if (!thread) mem_free_retired(&ckv.mem, old);
+    return takes;
 }
