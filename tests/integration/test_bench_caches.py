@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from helpers import wait_for
 from server import ROOT, Server
 
 PROGRAM = os.path.join(ROOT, "build", "ckv-bench")
@@ -100,7 +101,7 @@ def test_what_is_asked_for(cache, server):
 
 
 def test_objects_are_stored_until_their_time_has_come(cache, server):
-    """Little's law: as many are alive as are made in the time that one lives, so most of them go while as many come."""
+    """Which is soon in a replay at 60 times the speed: then all are gone, however late a busy machine has sent them."""
     sizes = ["--cache", 15, "--records", 2000, "--rate", 4000]
     cache("fill", *sizes)
     with server.client() as r:
@@ -111,8 +112,7 @@ def test_objects_are_stored_until_their_time_has_come(cache, server):
     found = cache("replay", *sizes, "--operations", 12000, "--clients", 8)
     assert found["sets"] == 12000 and found["gets"] == 0 and found["speed"] == pytest.approx(60, rel=0.01)
     with server.client() as r:
-        # A seventh; a machine that is busy sends more of them at once.
-        assert len(contents(r)) < (2000 + 12000) / 2
+        wait_for(lambda: not r.keys("*"), what="that the time of all has come")
 
 
 def test_what_never_expires_is_all_hit(cache):
