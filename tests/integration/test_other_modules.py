@@ -32,7 +32,7 @@ def ask(r, around, words):
 
 def told(answer):
     """A refusal has other words where a script has called the module, and on Redis 7.0."""
-    return "refused" if any(words in str(answer).lower() for words in REFUSALS) else repr(answer)
+    return "refused" if any(words in str(answer) for words in REFUSALS) else repr(answer)
 
 
 def said(server, user, around, modifiers):
