@@ -18,9 +18,9 @@ CLIENTS = 32  # one by one
 
 def main_thread_us(server, data, records, depth, *how):
     """A record."""
-    before = sum(cpu_seconds(server))
+    before = cpu_seconds(server)
     bench(server, "strings", data, records, "--pipeline", depth, "--clients", CONNECTIONS if depth > 1 else CLIENTS, *how)
-    return (sum(cpu_seconds(server)) - before) / records * 1e6
+    return (cpu_seconds(server) - before) / records * 1e6
 
 
 def turned(data):

@@ -68,11 +68,19 @@ def growth(server, records, fill, ckv):
             "info": server.info("ckv") if ckv else {}}
 
 
+def of_main_thread(server, name):
+    with open(f"/proc/{server.process.pid}/task/{server.process.pid}/{name}") as f:
+        return f.read()
+
+
 def cpu_seconds(server):
-    """The main thread's, in user and in kernel mode."""
-    with open(f"/proc/{server.process.pid}/task/{server.process.pid}/stat") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return [int(n) / TICK for n in fields[11:13]]
+    """The main thread's, counted in nanoseconds."""
+    return int(of_main_thread(server, "schedstat").split()[0]) / 1e9
+
+
+def cpu_ticks(server):
+    """Its seconds in user and in kernel mode, counted in hundredths."""
+    return [int(n) / TICK for n in of_main_thread(server, "stat").rsplit(")", 1)[1].split()[11:13]]
 
 
 def stolen():
@@ -83,10 +91,10 @@ def stolen():
 
 def save(server):
     """Seconds of a SAVE, of these the main thread's CPU time, and the file's size."""
-    before, began = cpu_seconds(server), time.perf_counter()
+    before, began = cpu_ticks(server), time.perf_counter()
     server.call("SAVE")
     seconds = time.perf_counter() - began
-    user, system = (after - earlier for after, earlier in zip(cpu_seconds(server), before))
+    user, system = (after - earlier for after, earlier in zip(cpu_ticks(server), before))
     return {"seconds": seconds, "spent": {"user": user, "system": system}, "bytes": os.path.getsize(server.rdb_path)}
 
 
@@ -126,7 +134,7 @@ def life(name, server, records, ckv, fill, read, check=lambda server: None):
 
 def redis_benchmark(server, requests, depth, keys, *words):
     """By redis-benchmark, 50 connections: requests a second, the server's CPU time per command, us, p99.9 in ms."""
-    before, began = sum(cpu_seconds(server)), time.monotonic()
+    before, began = cpu_seconds(server), time.monotonic()
     done = subprocess.run(["redis-benchmark", "-p", str(server.port), "-c", "50", "-P", str(depth), "-n", str(requests),
                            "-r", str(keys), "--precision", "3", *words], capture_output=True, stdin=subprocess.DEVNULL)
     seconds = time.monotonic() - began
@@ -137,7 +145,7 @@ def redis_benchmark(server, requests, depth, keys, *words):
     slowest = [float(ms) for percent, ms in re.findall(r"([0-9.]+)% <= ([0-9.]+) milliseconds", out) if float(percent) >= 99.9]
     # It counts whole milliseconds: what took none is as fast as the process as a whole at least.
     per_second = requests / seconds if rates[-1] == "inf" else float(rates[-1])
-    return {"per_second": per_second, "cpu_us": (sum(cpu_seconds(server)) - before) / requests * 1e6,
+    return {"per_second": per_second, "cpu_us": (cpu_seconds(server) - before) / requests * 1e6,
             "p999_ms": min(slowest) if slowest else 0.0}
 
 
