@@ -8,8 +8,15 @@
  */
 #include "phrase/phrase_inside.h"
 
+/* What every code needs of the dictionary is here once more: bytes that are written might otherwise
+ * be the dictionary's for all that the compiler knows, and it would load it anew for each. */
 typedef struct reader {
     const phrase_dict *d;
+    const phrase_first *first;
+    const uint32_t *entry;
+    const uint8_t *text;
+    unsigned first_bits, first_shift;
+    uint32_t plain;
     const uint8_t *bytes;
     uint64_t word;  /* the next bits, highest first */
     uint64_t last;  /* the encoding's last 8 bytes (or all, then ones), inverted */
@@ -31,6 +38,12 @@ static uint64_t load_short(const uint8_t *p, size_t n) {
 
 static inline reader open_reader(const phrase_dict *d, const uint8_t *bytes, size_t n) {
     return (reader){.d = d,
+                    .first = d->first,
+                    .entry = d->entry,
+                    .text = d->text,
+                    .first_bits = d->first_bits,
+                    .first_shift = 64 - d->first_bits,
+                    .plain = d->plain,
                     .bytes = bytes,
                     .last = ~(n < 8 ? load_short(bytes, n) : load_big(bytes + n - 8)),
                     .last_at = n < 8 ? 0 : 8 * (n - 8),
@@ -66,7 +79,7 @@ static phrase_first search(const phrase_dict *d, uint32_t context, uint32_t code
 
 /* What the next code is, as far as its first bits tell. */
 static inline phrase_first look(const reader *r) {
-    return r->d->first[(r->context << r->d->first_bits) + (r->word >> (64 - r->d->first_bits))];
+    return r->first[(r->context << r->first_bits) + (r->word >> r->first_shift)];
 }
 
 /* What it is for sure; len 0: the end. */
@@ -97,16 +110,16 @@ static inline bool take_copy(reader *r, phrase_first f, size_t at, phrase_copy *
     return copy->len > 0 && copy->from < at;
 }
 
-static inline size_t phrase_len(const phrase_dict *d, uint32_t rank) {
-    return (d->entry[rank] & 63) + 1;
+static inline size_t phrase_len(const reader *r, uint32_t rank) {
+    return (r->entry[rank] & 63) + 1;
 }
 
 /* Writes a phrase, as the longest where there is room for that: with a branch on its length, which
  * the processor often guesses wrong, long values took a tenth longer. Returns its length; 0: no
  * room. */
-static inline size_t write_phrase(const phrase_dict *d, uint32_t rank, uint8_t *to, size_t room) {
-    uint32_t entry = d->entry[rank];
-    const uint8_t *from = d->text + (entry >> 6);
+static inline size_t write_phrase(const reader *r, uint32_t rank, uint8_t *to, size_t room) {
+    uint32_t entry = r->entry[rank];
+    const uint8_t *from = r->text + (entry >> 6);
     size_t len = (entry & 63) + 1;
     if (room >= PHRASE_LEN_MAX) {
         memcpy(to, from, PHRASE_LEN_MAX);
@@ -142,22 +155,21 @@ walk(const phrase_dict *d, const void *src, size_t n, bool writes, uint8_t *dst,
     if (n == 0) return 0;
     if (((const uint8_t *)src)[n - 1] == 0xff) return PHRASE_CORRUPT;
     reader r = open_reader(d, src, n);
-    const uint32_t plain = d->plain;
     for (;;) {
         refill(&r);
         for (int i = 0; i < 2; i++) {
             phrase_first f = look(&r);
-            if (f.class >= plain) {
+            if (f.class >= r.plain) {
                 f = look_closely(&r, f);
                 if (f.len == 0) return is_end(&r, n) ? cap - left : PHRASE_CORRUPT;
             }
-            if (f.class >= plain) {
+            if (f.class >= r.plain) {
                 if (!take_copy(&r, f, cap - left, &copy)) return PHRASE_CORRUPT;
                 len = writes ? write_copy(dst + copy.from, copy.len, to, left) : copy.len;
                 i = -1; /* two codes can be taken again */
             } else {
                 uint32_t rank = take_code(&r, f);
-                len = writes ? write_phrase(d, rank, to, left) : phrase_len(d, rank);
+                len = writes ? write_phrase(&r, rank, to, left) : phrase_len(&r, rank);
             }
             if (len == 0) return PHRASE_NO_ROOM;
             if (writes) to += len;
