@@ -9,33 +9,38 @@
 #define SPREAD    0x9e3779b97f4a7c15u
 #define MARK      256 /* no byte */
 
-static bool is_digit(uint8_t c) {
-    return (uint8_t)(c - '0') < 10;
-}
+/* What a byte is. */
+enum { SEPARATOR, LETTER, DIGIT };
 
-static bool is_of_token(uint8_t c) {
-    return is_digit(c) || (uint8_t)((c | 0x20) - 'a') < 26 || c >= 0x80;
-}
+static const uint8_t kind[256] = {
+    ['0' ... '9'] = DIGIT,
+    ['A' ... 'Z'] = LETTER,
+    ['a' ... 'z'] = LETTER,
+    [0x80 ... 0xff] = LETTER,
+};
 
 static uint64_t mix(uint64_t hash, unsigned c) {
     return (hash ^ c) * HASH_BY;
 }
 
+/* Goes over a token from `*at` on. Where there is a digit in it, it is as good as a mark, whatever
+ * else it has. */
+static uint64_t mix_token(uint64_t hash, const uint8_t *key, size_t len, size_t *at) {
+    size_t i = *at;
+    uint64_t token = hash;
+    for (; i < len && kind[key[i]] == LETTER; i++) token = mix(token, key[i]);
+    if (i < len && kind[key[i]] == DIGIT) {
+        while (i < len && kind[key[i]] != SEPARATOR) i++;
+        token = mix(hash, MARK);
+    }
+    *at = i;
+    return token;
+}
+
 static uint32_t bit_of(const uint8_t *key, size_t len) {
     uint64_t hash = HASH_SEED;
-    for (size_t i = 0; i < len;) {
-        uint64_t token = hash;
-        bool digit = false;
-        size_t first = i;
-        for (; i < len && is_of_token(key[i]); i++) {
-            digit |= is_digit(key[i]);
-            token = mix(token, key[i]);
-        }
-        if (digit)
-            hash = mix(hash, MARK);
-        else
-            hash = i > first ? token : mix(hash, key[i++]);
-    }
+    for (size_t i = 0; i < len;)
+        hash = kind[key[i]] == SEPARATOR ? mix(hash, key[i++]) : mix_token(hash, key, len, &i);
     return (uint32_t)((hash ^ hash >> 32) * SPREAD >> 48) % KEY_SHAPES_BITS;
 }
 
