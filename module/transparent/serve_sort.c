@@ -45,9 +45,11 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     sort_keys_leave(argv, argc, leave_key);
     leave_begin(before);
     native_note_call(name);
+    RedisModuleString *alpha = NULL;
     if (needs_order(ctx, argv, argc)) {
         RedisModuleString **ordered = RedisModule_PoolAlloc(ctx, (size_t)argc * sizeof *argv);
-        argc = put_in_order(argv, argc, RedisModule_CreateString(ctx, "ALPHA", 5), ordered);
+        alpha = RedisModule_CreateString(ctx, "ALPHA", 5);
+        argc = put_in_order(argv, argc, alpha, ordered);
         argv = ordered;
     }
     /* As the user: what a pattern may reach is in the rules for SORT, and not in those for keys. */
@@ -55,5 +57,6 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModuleCallReply *reply =
         own_call(ctx, renamed_to(name), user ? "!CE0v" : "!E0v", argv + 1, (size_t)argc - 1);
     if (user) RedisModule_FreeString(ctx, user);
+    if (alpha) RedisModule_FreeString(ctx, alpha);
     return native_reply(ctx, native_note_reply(name, reply));
 }

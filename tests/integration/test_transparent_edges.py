@@ -418,6 +418,16 @@ def test_in_a_script_a_set_is_sorted_that_need_not_be(own_server, options):
     assert told[0] == told[1]
 
 
+def test_sorting_sets_in_scripts_keeps_no_memory(server):
+    script = "for i = 1, ARGV[1] do redis.call('sort', KEYS[1], 'by', 'nosort', 'get', 'text:*') end"
+    with server.client() as r:
+        r.sadd("set", "a", "b")
+        r.eval(script, 1, "set", 100)
+        used = r.info("memory")["used_memory"]
+        r.eval(script, 1, "set", 30_000)
+        assert r.info("memory")["used_memory"] < used + 400_000
+
+
 @pytest.mark.parametrize("command", (("BLMOVE", "source", "target", "LEFT", "RIGHT", 30), ("BRPOPLPUSH", "source", "target", 30)))
 @pytest.mark.parametrize("before", (None, b"earlier"))
 def test_what_a_blocked_client_will_write_is_a_string_by_then(server, command, before):
