@@ -36,10 +36,18 @@ static bool start_core(void) {
     return map_shared_init(&ckv.shared, &ckv.mem, 3);
 }
 
+/* Of Redis 7.0 the first five releases can't be asked for the rules of a user. */
+static bool server_is_too_old(void) {
+    if (RedisModule_GetModuleUserACLString && RedisModule_SetModuleUserACLString) return false;
+    ckv_log("warning", "needs Redis 7.0.6 or newer");
+    return true;
+}
+
 __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
                                                               RedisModuleString **argv, int argc) {
     if (RedisModule_Init(ctx, CKV_NAME, CKV_MODULE_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    if (server_is_too_old()) return REDISMODULE_ERR;
     if (argc > 0) {
         ckv_log("warning",
                 "unknown argument '%.128s': the settings are ckv.<name> of the "

@@ -2,8 +2,8 @@
  * acl.h: what the server's own check of key patterns can't see.
  *
  * The server checks the keys that a command names. These functions are for commands that reach
- * records without naming them, and for options that read where the command only writes. Both
- * reply NOPERM and make an entry in ACL LOG when they return false.
+ * records without naming them, and for options that read where the command only writes. The
+ * acl_may_...() reply NOPERM and make an entry in ACL LOG when they return false.
  */
 #ifndef CKV_ACL_H
 #define CKV_ACL_H
@@ -31,7 +31,7 @@ void acl_reply_refusal(RedisModuleCtx *ctx, const char *text, const char *in_old
 /* The same of who may not access a key. */
 void acl_reply_key_denied(RedisModuleCtx *ctx);
 
-/* Whether the user may read every key there is: ~* or %R~*. Needs Redis 7.0.6. */
+/* Whether the user may read every key there is: ~* or %R~*. */
 bool acl_may_read_all(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* The same of writing: ~* or %W~*. */
