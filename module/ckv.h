@@ -3,11 +3,12 @@
  *
  * The rooms, each built on those before it: core (how records lie in memory; knows no server),
  * server (what we ask of the server), keyspace (from a key to its record), background (what happens
- * between commands), persist (files), commands. docs/design.md walks through them.
+ * between commands), persist (files), commands, transparent (the server's commands that are
+ * served). docs/design.md walks through them.
  *
  * Threads: everything here is the main thread's. Others are one that trains (background/train.c),
- * those that encode (background/settle.c), and those of the server that free values
- * (keyspace/maps.c, maps_free()). A child that saves has none of them.
+ * those that encode (background/encoders.c), one that frees (background/freer.c), and those of the
+ * server that free values (keyspace/maps.c, maps_free()). A child that saves has none of them.
  */
 #ifndef CKV_H
 #define CKV_H

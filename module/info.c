@@ -32,7 +32,7 @@ static int gather(figure *f) {
     const map_totals *t = &sum.totals;
     const codecs *all = &ckv.shared.codecs;
     long long codec_bytes = (long long)codecs_bytes(all);
-    double stored = (double)(t->page_bytes + t->large_bytes);
+    double stored = (double)map_record_bytes(t);
     double raw = (double)(t->key_bytes + t->value_bytes);
     int n = 0;
 #define COUNT(figure_name, figure_count)                                                           \
@@ -85,7 +85,7 @@ static int gather(figure *f) {
     COUNT("misses", ckv.stats.misses);
     COUNT("maps", sum.maps);
     COUNT("unserved_maps", unserved.maps);
-    COUNT("unserved_bytes", unserved.totals.page_bytes + unserved.totals.large_bytes);
+    COUNT("unserved_bytes", map_record_bytes(&unserved.totals));
     COUNT("buckets", sum.buckets);
     COUNT("pages", t->pages);
     COUNT("defrag_moved", ckv.stats.defrag_moved);

@@ -34,7 +34,6 @@
  * being freed: with little memory records might have to go for that. */
 #define OLD_BLOCKS        (MEM_RETIRED_MAX / 2)
 #define OLD_BYTES         (256u << 10)
-#define NEARLY_FULL       0.03
 #define OLD_SHARE_FULL(n) ((n) / 1024)
 
 /* Bytes of the allocator's slabs, and of those what is in no block. */
@@ -71,7 +70,7 @@ static slabs ask(RedisModuleCtx *ctx) {
 }
 
 static bool memory_is_scarce(void) {
-    return maxmemory_server_excess(NEARLY_FULL, 0) > 0 &&
+    return maxmemory_server_excess(MAXMEMORY_NEAR, 0) > 0 &&
            OLD_SHARE_FULL(maxmemory_records_used()) < OLD_BYTES;
 }
 

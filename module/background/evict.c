@@ -23,7 +23,6 @@
 #define FREE_SLOWLY  0.01
 #define FREE_MOST    (64.0 * (1 << 20))
 #define FREE_AT_ONCE 0.0005
-#define NEAR         0.03
 /* Nothing was found that may go: how long that is believed. */
 #define EXHAUSTED_MS      10000
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
@@ -110,10 +109,6 @@ static bool move_hand(keyed_map **s, uint32_t *bucket) {
     return give_up(false);
 }
 
-static uint64_t bytes_of(const map *m) {
-    return m->totals.page_bytes + m->totals.large_bytes;
-}
-
 /* Evicts from one bucket; adds to *evicted. False: nothing is left that may go. */
 static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     keyed_map *s;
@@ -123,11 +118,12 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
     RedisModule_SelectDb(ctx, s->db);
     evict.gone.db = s->db;
     evict.how.now_ms = clock_now_ms();
-    uint64_t before = bytes_of(s->m);
+    uint64_t before = map_record_bytes(&s->m->totals);
     uint32_t n = map_evict(s->m, bucket, &evict.how, removals_note, &evict.gone);
     evict.calls_in_vain++;
     if (n == 0) return true;
-    if (bytes_of(s->m) < before) evict.freed_records += before - bytes_of(s->m);
+    if (map_record_bytes(&s->m->totals) < before)
+        evict.freed_records += before - map_record_bytes(&s->m->totals);
     evict.rounds_in_vain = evict.calls_in_vain = 0;
     *evicted += n;
     ckv.stats.evicted += n;
@@ -198,7 +194,7 @@ static bool may_evict(RedisModuleCtx *ctx) {
 }
 
 bool evict_near(void) {
-    return maxmemory_now()->limited && maxmemory_excess(NEAR, evict.reserved) > 0;
+    return maxmemory_now()->limited && maxmemory_excess(MAXMEMORY_NEAR, evict.reserved) > 0;
 }
 
 /* ---- the server's own timer ------------------------------------------------------------------ */

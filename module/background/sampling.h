@@ -3,8 +3,7 @@
  * in whatever database and beside whatever others it is stored.
  *
  *      first round: values by their share of all bytes, and stems of keys
- *      second one:  kinds of values that came to little by that, as the first one tells how many
- * there are
+ *      second one:  kinds of values that came to little by that: the first one tells how many
  *
  * The main thread takes them, in libc's memory; the thread that learns may read and forget them.
  */

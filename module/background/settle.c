@@ -29,8 +29,9 @@
 #define JOBS_PER_THREAD 8
 #define COPIES(limit)   ((limit) / 8 > COPIES_MIN ? (limit) / 8 : COPIES_MIN)
 #define COPIES_MIN      (16u << 10)
-/* What filling a batch takes, at most. */
-#define FILL_US 200
+/* What filling a batch takes, at most, and swapping in what threads have done. */
+#define FILL_US    200
+#define COLLECT_US 100
 /* Maps that are passed over before the time is looked at. */
 #define PASSED_AT_ONCE 64
 /* How long it is believed that there is nothing to encode yet. */
@@ -46,8 +47,6 @@
 #define HOT_ROUND_US 10000000
 #define HOT_SLOTS    256
 #define HOT_AT_ONCE  (64u << 10)
-/* How long it swaps in, then, what threads have done. */
-#define COLLECT_US 100
 
 static unsigned under_way; /* batches that are waiting, being encoded, or done */
 static size_t copies;      /* their bytes */
@@ -193,7 +192,7 @@ static void exchange(void) {
 
 static uint64_t stored_bytes(void) {
     map_totals t = maps_totals().totals;
-    return t.page_bytes + t.large_bytes;
+    return map_record_bytes(&t);
 }
 
 /* The hand of the hot values goes round in a while, or as fast as it can where none are to be kept.

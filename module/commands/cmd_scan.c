@@ -5,7 +5,7 @@
  *
  *      63          32 31                 0
  *      +-------------+-------------------+
- *      | place       | position          |    see core/map_scan.h; 0 is the start and the end
+ *      | place       | position          |    see core/map/map_scan.h; 0 is the start and the end
  *      +-------------+-------------------+
  *
  * Places are fixed, positions stay right while buckets are split and merged, and records never

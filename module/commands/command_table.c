@@ -133,7 +133,7 @@ const command_entry command_table[] = {
      "Returns the number of records in the selected database.", PER_MAP,
      ALL_SHARDS " response_policy:agg_sum"},
     {"cevict", cmd_cevict, "write no-monitor no-slowlog", "admin dangerous", KEYS_NONE, 0, "",
-     "Evicts records until memory is below the limits.",
+     "Evicts records for the room that the next command needs.",
      "O(N) where N is the number of records evicted", ALL_SHARDS " response_policy:agg_sum"},
     {"ckv", cmd_ckv, "admin", "admin dangerous", KEYS_NONE, 0,
      "<subcommand: STATS | TRAIN | OPTIMIZE | MOVE | MOVING | HELP> [way: IN | OUT] [prefix]",

@@ -1,6 +1,7 @@
 /* aside.c: strings that are left to the server for a while. See aside.h. */
 #include "keyspace/aside.h"
 
+#include "keyspace/names.h"
 #include "keyspace/spent.h"
 #include "server/clock.h"
 
@@ -15,26 +16,13 @@ static struct {
     bool lost;
 } names;
 
-static bool holds(RedisModuleDict *d, const void *key, size_t len) {
-    int missing = 1;
-    if (d) RedisModule_DictGetC(d, (void *)key, len, &missing);
-    return !missing;
-}
-
-/* A generation without names is none. */
-static void forget_if_empty(RedisModuleDict **d) {
-    if (RedisModule_DictSize(*d) > 0) return;
-    RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
-}
-
 /* Takes the first name out of a generation. */
 static RedisModuleString *take_first(RedisModuleDict **d) {
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(*d, "^", NULL, 0);
     RedisModuleString *name = RedisModule_DictNext(NULL, it, NULL);
     RedisModule_DictIteratorStop(it);
     RedisModule_DictDel(*d, name, NULL);
-    forget_if_empty(d);
+    names_free_if_empty(d);
     return name;
 }
 
@@ -48,7 +36,7 @@ static void age(void) {
 }
 
 void aside_note(const char *key, size_t len) {
-    if (holds(names.newer, key, len)) return;
+    if (names_hold(names.newer, key, len)) return;
     spent_free_some();
     if (names.newer && (RedisModule_DictSize(names.newer) >= NAMES_MAX || names.bytes >= BYTES_MAX))
         age();
@@ -60,14 +48,14 @@ void aside_note(const char *key, size_t len) {
     names.bytes += len;
     if (!names.older) return;
     RedisModule_DictDelC(names.older, (void *)key, len, NULL);
-    forget_if_empty(&names.older);
+    names_free_if_empty(&names.older);
 }
 
 bool aside_holds(const RedisModuleString *key) {
     size_t len;
     if (!names.newer && !names.older) return false;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    return holds(names.newer, text, len) || holds(names.older, text, len);
+    return names_hold(names.newer, text, len) || names_hold(names.older, text, len);
 }
 
 RedisModuleString *aside_next_due(void) {

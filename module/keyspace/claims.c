@@ -1,18 +1,13 @@
 /* claims.c: names, and which clients need them. See claims.h. */
 #include "keyspace/claims.h"
 
+#include "keyspace/names.h"
 #include "keyspace/spent.h"
 
 #include <string.h>
 
 static void *value_of(RedisModuleDict *d, const void *key, size_t len) {
     return d ? RedisModule_DictGetC(d, (void *)key, len, NULL) : NULL;
-}
-
-static void free_if_empty(RedisModuleDict **d) {
-    if (RedisModule_DictSize(*d) > 0) return;
-    RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
 }
 
 static void hold(claims *c, const char *name, size_t len) {
@@ -28,7 +23,7 @@ static void hold_no_more(void *context, const char *name, size_t len) {
         RedisModule_DictReplaceC(c->held, (void *)name, len, (void *)times);
     else
         RedisModule_DictDelC(c->held, (void *)name, len, NULL);
-    free_if_empty(&c->held);
+    names_free_if_empty(&c->held);
 }
 
 RedisModuleDict *claims_of(const claims *c, uint64_t client) {
@@ -50,10 +45,7 @@ void claims_add(claims *c, uint64_t client, const char *name, size_t len) {
 }
 
 bool claims_has(const claims *c, uint64_t client, const char *name, size_t len) {
-    int missing = 1;
-    RedisModuleDict *names = claims_of(c, client);
-    if (names) RedisModule_DictGetC(names, (void *)name, len, &missing);
-    return !missing;
+    return names_hold(claims_of(c, client), name, len);
 }
 
 bool claims_hold(const claims *c, const char *name, size_t len) {
@@ -69,7 +61,7 @@ void claims_drop(claims *c, uint64_t client) {
     RedisModuleDict *names = NULL;
     if (!c->by) return;
     if (RedisModule_DictDelC(c->by, &client, sizeof client, &names) != REDISMODULE_OK) return;
-    free_if_empty(&c->by);
+    names_free_if_empty(&c->by);
     let_go(c, names);
 }
 

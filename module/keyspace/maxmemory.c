@@ -33,7 +33,7 @@ uint64_t maxmemory_records_used(void) {
     map_group_add(&sum, &unserved);
     uint64_t learned = codecs_bytes(&ckv.shared.codecs), own = (uint64_t)ckv.config.maxmemory;
     if (own > 0 && learned > LEARNED_SHARE(own)) learned = LEARNED_SHARE(own);
-    return sum.totals.page_bytes + sum.totals.large_bytes + ckv.shared.hot.bytes + learned;
+    return map_record_bytes(&sum.totals) + ckv.shared.hot.bytes + learned;
 }
 
 void maxmemory_note_written(size_t bytes) {

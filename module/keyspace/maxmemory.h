@@ -26,6 +26,9 @@ typedef struct maxmemory_settings {
 void maxmemory_configure(RedisModuleCtx *ctx, bool server_limit);
 const maxmemory_settings *maxmemory_now(void);
 
+/* The share of a limit that is free when it is nearly reached. */
+#define MAXMEMORY_NEAR 0.03
+
 /* Bytes to free so that a share of each limit stays free beside what is reserved: of the limit that
  * is exceeded by more; negative: there is room. */
 double maxmemory_excess(double free_share, size_t reserved);

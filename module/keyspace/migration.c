@@ -37,7 +37,6 @@ typedef struct valkey_migration {
 #define REDIS_IMPORT_COMPLETED          2
 #define REDIS_MIGRATE_COMPLETED         5
 #define REDIS_TRIM_STARTED              0
-#define REDIS_TRIM_COMPLETED            1
 #define REDIS_TRIM_BACKGROUND           2
 
 typedef struct redis_ranges {

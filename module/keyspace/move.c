@@ -85,18 +85,18 @@ void move_drop_record(RedisModuleCtx *ctx, RedisModuleString *name) {
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
+static RedisModuleKey *open_to_write(RedisModuleCtx *ctx, RedisModuleString *name) {
+    return RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+}
+
 static bool is_taken(RedisModuleCtx *ctx, RedisModuleString *name) {
-    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    RedisModuleKey *key = open_to_write(ctx, name);
     bool taken = RedisModule_KeyType(key) != REDISMODULE_KEYTYPE_EMPTY;
     RedisModule_CloseKey(key);
     return taken;
 }
 
 static bool making; /* a native string: the server has it in hand */
-
-static RedisModuleKey *open_to_write(RedisModuleCtx *ctx, RedisModuleString *name) {
-    return RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
-}
 
 static void set_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleString *value) {
     RedisModuleKey *key = open_to_write(ctx, name);
@@ -175,10 +175,6 @@ typedef struct incoming {
 /* The server's side of a map: its key, name and entry, and what wraps it. Bytes, measured. */
 #define HOME_BYTES 171
 
-static uint64_t bytes_of(const map *m) {
-    return m->totals.page_bytes + m->totals.large_bytes;
-}
-
 /* The value is read last: the server stores it otherwise from then on. */
 static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, incoming *in) {
     in->handle = open_to_write(ctx, name);
@@ -224,10 +220,10 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
     keyed_map *to = maps_at(in->db, in->place);
     if (!to) return MOVE_LEFT;
     bool first = to->m->totals.records == 0;
-    uint64_t before = first ? 0 : bytes_of(to->m);
+    uint64_t before = first ? 0 : map_record_bytes(&to->m->totals);
     move_result result = store(ctx, in, to, value);
     if (result != MOVE_DONE) return result;
-    uint64_t after = first ? map_bytes(to->m) + HOME_BYTES : bytes_of(to->m);
+    uint64_t after = first ? map_bytes(to->m) + HOME_BYTES : map_record_bytes(&to->m->totals);
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
     *saved += (int64_t)in->native_bytes - (int64_t)(after - before);
     RedisModule_DeleteKey(in->handle);

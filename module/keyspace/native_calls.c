@@ -1,6 +1,7 @@
 /* native_calls.c: see native_calls.h. */
 #include "keyspace/native_calls.h"
 
+#include "keyspace/names.h"
 #include "server/own_call.h"
 
 #include <string.h>
@@ -36,14 +37,9 @@ uint64_t native_failures_of(const char *command) {
     return count_of(failures, command);
 }
 
-static void forget(RedisModuleDict **d) {
-    if (*d) RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
-}
-
 void native_forget_calls(void) {
-    forget(&calls);
-    forget(&failures);
+    names_free(&calls);
+    names_free(&failures);
 }
 
 size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {

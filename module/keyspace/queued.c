@@ -2,6 +2,7 @@
 #include "keyspace/queued.h"
 
 #include "keyspace/claims.h"
+#include "keyspace/names.h"
 #include "keyspace/spent.h"
 #include "server/role.h"
 
@@ -44,17 +45,6 @@ static bool in_exec(void) {
     return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
 }
 
-static void free_dict(RedisModuleDict **d) {
-    if (*d) RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
-}
-
-static bool holds(RedisModuleDict *d, const void *key, size_t len) {
-    int missing = 1;
-    if (d) RedisModule_DictGetC(d, (void *)key, len, &missing);
-    return !missing;
-}
-
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 bool queued_in_transaction(uint64_t client) {
@@ -66,7 +56,7 @@ bool queued_in_transaction(uint64_t client) {
 static void leave_clients(uint64_t client) {
     if (!clients) return;
     RedisModule_DictDelC(clients, &client, sizeof client, NULL);
-    if (RedisModule_DictSize(clients) == 0) free_dict(&clients);
+    names_free_if_empty(&clients);
 }
 
 /* A MULTI that was refused, for want of permission, began nothing; and nobody tells that a
@@ -119,16 +109,16 @@ void queued_end(uint64_t client) {
 }
 
 void queued_begin_unseen(void) {
-    free_dict(&unseen.who);
+    names_free(&unseen.who);
     unseen.any = true;
 }
 
 void queued_list_unseen(const uint64_t *list, size_t count) {
     RedisModuleDict *still = RedisModule_CreateDict(NULL);
     for (size_t i = 0; i < count; i++)
-        if (!unseen.who || holds(unseen.who, &list[i], sizeof *list))
+        if (!unseen.who || names_hold(unseen.who, &list[i], sizeof *list))
             RedisModule_DictSetC(still, (void *)&list[i], sizeof *list, NULL);
-    free_dict(&unseen.who);
+    names_free(&unseen.who);
     unseen.who = still;
     unseen.any = RedisModule_DictSize(still) > 0;
 }
@@ -139,7 +129,7 @@ bool queued_unseen(void) {
 
 bool queued_open(uint64_t client) {
     if (doubt) return true;
-    return client == QUEUED_ANYBODY ? clients != NULL : holds(clients, &client, sizeof client);
+    return client == QUEUED_ANYBODY ? clients != NULL : names_hold(clients, &client, sizeof client);
 }
 
 void queued_counted(size_t transactions) {
@@ -167,7 +157,7 @@ static void age(void) {
 }
 
 static void note_anybodys(const char *key, size_t len) {
-    if (holds(keys.newer, key, len)) return;
+    if (names_hold(keys.newer, key, len)) return;
     spent_free_some();
     if (keys.size >= OTHERS_MAX) age();
     keys.size += 1 + len / LONG_NAME;
@@ -256,8 +246,8 @@ bool queued_holds(const RedisModuleString *key) {
     if (unseen.any && !role_loads(ckv.ctx)) return true;
     if (by_anybody.all && !role_loads(ckv.ctx)) return true;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    return claims_hold(&queued, text, len) || holds(keys.newer, text, len) ||
-           holds(keys.older, text, len) || claims_hold(&awaited, text, len);
+    return claims_hold(&queued, text, len) || names_hold(keys.newer, text, len) ||
+           names_hold(keys.older, text, len) || claims_hold(&awaited, text, len);
 }
 
 bool queued_any(void) {

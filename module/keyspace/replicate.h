@@ -24,8 +24,8 @@ void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size
                        bool lazy);
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms);
 void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key);
-/* Any other of our commands ("CAPPEND") with its arguments; `keys` of them, the first and every
- * step-th behind it, are keys. */
+/* Any other of our commands ("CAPPEND") with its arguments: the first and every step-th behind it
+ * are keys. */
 void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
                        size_t count, size_t step);
 
@@ -44,9 +44,9 @@ void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key);
  * moved in, and replicas move theirs themselves; but in a cluster slots leave map by map, so that
  * both must hold in their maps what the primary does. */
 void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
+void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key);
 /* A string is left to the server, where replicas make a record of it as it is written, or did: in a
  * cluster they are told. */
 void replicate_left(RedisModuleCtx *ctx, RedisModuleString *key);
-void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key);
 
 #endif

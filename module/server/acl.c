@@ -3,11 +3,10 @@
 
 #include "server/own_call.h"
 #include "server/reply.h"
+#include "server/version.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define REDIS_7_2 0x00070200
 
 static bool trust;
 

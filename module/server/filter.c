@@ -60,10 +60,6 @@ RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc)
     return argv;
 }
 
-bool filter_has(filter_step step) {
-    return steps[step] != NULL;
-}
-
 bool filter_renew_begin(RedisModuleCtx *ctx) {
     if (registered || !has_to_renew(ctx)) return false;
     filter_set(ctx, FILTER_RENEW, pass);

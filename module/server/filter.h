@@ -27,9 +27,6 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
 /* The arguments of a command, which the caller frees. */
 RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc);
 
-/* Whether the step is done. */
-bool filter_has(filter_step step);
-
 /*
  * Where a call names keys of several slots of a cluster, as one of a script may, Valkey 9 refuses
  * whatever the same client calls from then on (seen in 9.1.2: such a script stops all others),

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#define REDIS_7_2 0x00070200
 #define REDIS_8_2 0x00080200
 #define REDIS_8_4 0x00080400
 

@@ -2,6 +2,7 @@
 #include "transparent/lent.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/names.h"
 #include "keyspace/queued.h"
 #include "keyspace/spent.h"
 #include "server/loop.h"
@@ -28,11 +29,6 @@ static struct { RedisModuleDict *names, *who; /* NULL: none */ } older;
 #define ABSENT_MAX 1000
 #define LONG_NAME  128 /* bytes */
 static size_t absent;
-
-static void free_dict(RedisModuleDict **d) {
-    if (*d) RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
-}
 
 /* What was lent of other data has gone with it. */
 static void drop_if_loaded(void) {
@@ -66,7 +62,7 @@ static RedisModuleDict *take_needed(uint64_t client) {
     RedisModuleDict *names = NULL;
     if (!needed) return NULL;
     RedisModule_DictDelC(needed, &client, sizeof client, &names);
-    if (RedisModule_DictSize(needed) == 0) free_dict(&needed);
+    names_free_if_empty(&needed);
     return names;
 }
 
@@ -87,11 +83,11 @@ static void on_count(const uint64_t *clients, size_t count) {
         older.names = take_needed(QUEUED_ANYBODY);
         absent = 0;
     }
-    free_dict(&older.who);
+    names_free(&older.who);
     older.who = still;
     if (older.names && RedisModule_DictSize(still) > 0) return;
     spent_take(&older.names, NULL, NULL);
-    free_dict(&older.who);
+    names_free(&older.who);
 }
 
 static bool is_in_transaction(uint64_t client) {
@@ -215,7 +211,7 @@ static void take_all_needed(RedisModuleDict **keys) {
         spent_take(&of_one, NULL, NULL);
     }
     RedisModule_DictIteratorStop(it);
-    free_dict(&all);
+    names_free(&all);
 }
 
 void lent_settle(move_calls_handle *leave) {

@@ -10,6 +10,7 @@
 #include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
+#include "server/version.h"
 #include "transparent/catalogue.h"
 
 #include <ctype.h>
@@ -18,7 +19,6 @@
 #include <string.h>
 
 #define DEFAULT_USER "default"
-#define REDIS_7_2    0x00070200
 /* Of a command that is only asked about. */
 #define LEAST_WORDS 3
 #define MOST_WORDS  8

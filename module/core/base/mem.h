@@ -54,7 +54,8 @@ typedef struct mem_retired {
 void mem_retire(const mem *m, mem_retired *all, void *block);
 void mem_free_retired(const mem *m, mem_retired *all);
 
-/* libc's malloc, for tests, fuzzers, benchmarks and for whoever uses a part of core alone. */
+/* libc's malloc: what is taken for a moment, as to train and to encode aside, does not count
+ * against the server's limit; and for tests, fuzzers and benchmarks. */
 extern const mem mem_libc;
 
 #endif

@@ -107,6 +107,10 @@ void map_group_add(map_group *g, const map_group *more);
 
 /* Memory of the whole map, bytes, as the allocator sees it. */
 size_t map_bytes(const map *m);
+/* Of that what pages and large records take. */
+static inline uint64_t map_record_bytes(const map_totals *t) {
+    return t->page_bytes + t->large_bytes;
+}
 
 /* Starts to look for a key: the memory that the look-up will need is asked for, and arrives while
  * the caller does something else. */

@@ -98,7 +98,6 @@ void map_free_large(map *m, large *l);
 
 /* A map that is in a group and has something to encode is in the ring of those; one that leaves its
  * group is not. */
-void map_young_join(map *m);
 void map_young_part(map *m);
 
 /* A young record that is counted comes to the end of its map's list, or leaves it. Its block has so

@@ -10,7 +10,7 @@
 
 /* ---- the ring of maps ------------------------------------------------------------------------ */
 
-void map_young_join(map *m) {
+static void map_young_join(map *m) {
     young_state *s = &m->shared->young;
     if (!m->group || m->ring_after || !m->to_encode) return;
     map *first = s->ring ? s->ring : m, *last = s->ring ? s->ring->ring_before : m;

@@ -64,9 +64,8 @@ phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, 
 void phrase_free(phrase_dict *d);
 
 /* From now on all encodings begin with the lowest `len` bits of `lead`, by which the caller knows
- * the dictionary: PHRASE_LEAD_MAX at most, one of them 0. To be said before it is used; it is not
+ * the dictionary: 7 at most, one of them 0. To be said before it is used; it is not
  * saved with the dictionary, and decoding skips it. */
-#define PHRASE_LEAD_MAX 7
 void phrase_set_lead(phrase_dict *d, uint32_t lead, unsigned len);
 
 /* Memory that the dictionary takes, as its allocator counts it. */

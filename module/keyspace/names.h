@@ -1,0 +1,16 @@
+/*
+ * names.h: dictionaries of names, of which one without any is NULL.
+ */
+#ifndef CKV_NAMES_H
+#define CKV_NAMES_H
+
+#include "ckv.h"
+
+/* Whether a name is in it. */
+bool names_hold(RedisModuleDict *names, const void *name, size_t len);
+/* Frees it, which takes long if it is large: then see spent.h. Leaves NULL. */
+void names_free(RedisModuleDict **names);
+/* The same, if there is no name left in it. */
+void names_free_if_empty(RedisModuleDict **names);
+
+#endif
