@@ -80,7 +80,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .SECONDARY:
 .PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
-        bench-throughput bench-caches bench-scale bench-layout bench-estimate bench-choice bench bench-full servers test-servers test-redis-suite test-clients \
+        bench-throughput bench-cache bench-caches bench-scale bench-layout bench-estimate bench-choice bench-moving bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade test-stress test-arm64 test-fleet test-migrations image test-image clean distclean \
         setup-build setup-server setup-python setup-python3 setup-clients setup-glide setup-tcl setup-fuzz setup-lint setup-coverage setup-deb setup-bench \
         setup-arm64 setup-image setup-imagetest setup-estimate
@@ -88,7 +88,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 all: build/ckv.so build/ckv-estimate ## build the module, build/ckv.so, and build/ckv-estimate (the default)
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9 -]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo "Variables: N=<records> DATA=<file> (demo)  PORT=<port> (run)  REDISMODULE_INCLUDE=<dir>"
 	@echo "           REDIS_SERVER=<binary>  FUZZ_SECONDS=<s>  PYTEST_ARGS='-k expire'  TEST_WORKERS=<tests at a time>"
@@ -142,7 +142,7 @@ test-deb: deb | setup-server ## install it on this machine, use it, remove it (a
 
 # --- tests ----------------------------------------------------------------------------------------
 
-test: unit fuzz-short integration ## every test
+test: unit fuzz-short integration ## unit tests, short fuzzing, integration tests
 
 test-long: fuzz ## what takes longer: every fuzz target for a minute, five minutes of soak
 	$(MAKE) soak SOAK_ARGS='--seconds 300'
@@ -399,7 +399,7 @@ test-image: image | setup-imagetest ## run them: settings, health, a kill and a 
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/bench-*
+	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/ckv-bench build/bench-* build/redis-ckv_*.deb
 	rm -rf build/arm64/module build/arm64/tests build/arm64/ckv.so build/image/*.tar
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +

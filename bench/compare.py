@@ -32,7 +32,7 @@ import time
 
 import fleet
 import report
-from load import Data, progress
+from load import progress
 from measure import machine, version
 from server import ROOT, Failed
 

@@ -133,6 +133,10 @@ WORDS = """
 """.split()
 
 
+def is_in_sync(replica):
+    return replica.info("replication")["master_link_status"] == "up"
+
+
 def wait_for_replica(r):
     """Until a replica has all that was written so far, by whomever. WAIT alone knows of its own connection's last
     command only, and where that wrote nothing newer servers answer at once."""

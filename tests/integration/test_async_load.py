@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from helpers import info, is_error, load, map_keys, reply, texts, wait_for, wait_for_replica
+from helpers import info, is_error, is_in_sync, load, map_keys, reply, texts, wait_for, wait_for_replica
 from proxy import Proxy
 from traffic import assert_same_records
 
@@ -26,10 +26,6 @@ def write(server, name, keys=KEYS, command="CSET"):
 def holds(r, name, keys=KEYS, command="CMGET"):
     found = r.execute_command(command, *(f"key:{i * 37}" for i in range(keys)))
     return found == [value(name, i) for i in range(keys)]
-
-
-def is_in_sync(r):
-    return r.info("replication")["master_link_status"] == "up"
 
 
 def lose_replica(server, name, command="CSET"):

@@ -181,7 +181,6 @@ def test_a_payload_is_restored(own_server, name):
 # --- newer versions ---
 
 OPCODE_AUX, OPCODE_UINT, TYPE_MODULE = 0xF7, 2, 7
-ID_BYTES = 9  # 0x81 and the type's name and version in eight bytes, the version in the last ten bits
 TYPE_NAME = b"ckv-map-1"
 ID_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, late_by, load, noise, reply, texts, wait_for, wait_for_replica
+from helpers import info, load, noise, reply, texts, wait_for, wait_for_replica
 from mover_data import ask, assert_same, fill, move_in, move_out, moving, state, wait_moved
 
 FAST = {"ckv.move-cpu": 100}

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from helpers import info, texts, wait_for
-from mover_data import assert_same, ask, moving, state, wait_moved
+from mover_data import assert_same, ask, state, wait_moved
 
 ROUNDS = int(os.environ.get("CKV_MOVER_ROUNDS", 50))
 ALWAYS = {"appendonly": "yes", "appendfsync": "always"}

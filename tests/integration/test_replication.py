@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import at_one_moment, load, texts, wait_for, wait_for_replica
+from helpers import at_one_moment, is_in_sync, load, texts, wait_for, wait_for_replica
 from traffic import Traffic, assert_same_records
 
 LOAD_SECONDS = 1.0
@@ -19,10 +19,6 @@ def much_written(traffic):
 def replica_of(own_server, server, **config):
     config = {name.replace("_", "-"): value for name, value in config.items()}
     return own_server({"replicaof": f"127.0.0.1 {server.port}", **config})
-
-
-def linked(r):
-    return r.info("replication")["master_link_status"] == "up"
 
 
 def in_step(primary, *replicas):
@@ -50,7 +46,7 @@ def test_full_resync_under_load(own_server, diskless_sync, diskless_load):
         with Traffic(server) as traffic:
             replica = replica_of(own_server, server, repl_diskless_load=diskless_load)
             with replica.client() as q:
-                wait_for(lambda: linked(q))
+                wait_for(lambda: is_in_sync(q))
                 much_written(traffic)
         with replica.client() as q:
             check_equal(r, q)
@@ -58,7 +54,7 @@ def test_full_resync_under_load(own_server, diskless_sync, diskless_load):
             q.execute_command("REPLICAOF", "NO", "ONE")
             q.execute_command("CSET", "stray", "v")
             q.execute_command("REPLICAOF", "127.0.0.1", server.port)
-            wait_for(lambda: linked(q) and q.execute_command("CEXISTS", "stray") == 0)
+            wait_for(lambda: is_in_sync(q) and q.execute_command("CEXISTS", "stray") == 0)
             check_equal(r, q)
 
 
@@ -66,12 +62,12 @@ def test_partial_resync_after_a_cut(own_server):
     server = own_server({"repl-backlog-size": "64mb"})
     replica = replica_of(own_server, server)
     with server.client() as r, replica.client() as q:
-        wait_for(lambda: linked(q))
+        wait_for(lambda: is_in_sync(q))
         with Traffic(server):
             for cuts in range(1, 4):
                 time.sleep(0.3)
                 r.execute_command("CLIENT", "KILL", "TYPE", "replica")
-                wait_for(lambda cuts=cuts: r.info("stats")["sync_partial_ok"] >= cuts and linked(q))
+                wait_for(lambda cuts=cuts: r.info("stats")["sync_partial_ok"] >= cuts and is_in_sync(q))
         check_equal(r, q)
 
 
@@ -80,7 +76,7 @@ def test_a_replica_of_a_replica(own_server):
     first = replica_of(own_server, server)
     second = replica_of(own_server, first)
     with server.client() as r, first.client() as q, second.client() as s:
-        wait_for(lambda: linked(q) and linked(s))
+        wait_for(lambda: is_in_sync(q) and is_in_sync(s))
         with Traffic(server):
             time.sleep(LOAD_SECONDS)
         check_equal(r, q, s)
@@ -90,13 +86,13 @@ def test_failover_under_load(own_server):
     server = own_server()
     replica = replica_of(own_server, server)
     with server.client() as r, replica.client() as q:
-        wait_for(lambda: linked(q))
+        wait_for(lambda: is_in_sync(q))
         with Traffic(server):
             time.sleep(LOAD_SECONDS)
             r.execute_command("FAILOVER")
             wait_for(lambda: q.info("replication")["role"] == "master")
         with Traffic(replica):
-            wait_for(lambda: linked(r))
+            wait_for(lambda: is_in_sync(r))
             time.sleep(LOAD_SECONDS)
         check_equal(q, r)
 
@@ -105,7 +101,7 @@ def test_a_replica_takes_over_when_the_primary_dies(own_server):
     server = own_server()
     replica = replica_of(own_server, server)
     with replica.client() as q:
-        wait_for(lambda: linked(q))
+        wait_for(lambda: is_in_sync(q))
         with Traffic(server):
             time.sleep(LOAD_SECONDS)
             server.kill()
@@ -115,7 +111,7 @@ def test_a_replica_takes_over_when_the_primary_dies(own_server):
         server.start()
         with server.client() as r:
             r.execute_command("REPLICAOF", "127.0.0.1", replica.port)
-            wait_for(lambda: linked(r))
+            wait_for(lambda: is_in_sync(r))
             check_equal(q, r)
 
 
@@ -146,7 +142,7 @@ def test_full_resync_of_a_million_records_under_load(own_server):
         with Traffic(server, keys=100_000):
             replica = replica_of(own_server, server)
             with replica.client() as q:
-                wait_for(lambda: linked(q), timeout=120)
+                wait_for(lambda: is_in_sync(q), timeout=120)
         with replica.client() as q:
             check_equal(r, q)
             assert q.execute_command("CDBSIZE") > 1_000_000

@@ -10,7 +10,6 @@ import os
 import pytest
 
 from documented import Documented
-from server import Server
 from transparent_compare import AOF, Run, Side, check
 from transparent_programs import FAMILIES, Program, templates
 

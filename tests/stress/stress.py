@@ -8,7 +8,6 @@ import time
 
 import redis
 
-from cluster import slot_of
 from server import BINARY, Server
 
 BRIEF_MS = 2000
