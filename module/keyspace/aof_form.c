@@ -17,8 +17,10 @@ static struct {
     uint64_t prefixes;     /* told last: their version; 0: none */
 } aof;
 
+/* What is loaded may be what the AOF begins with from now on. */
 void aof_form_loading(void) {
     aof.file_had_records = false;
+    aof.prefixes = 0;
 }
 
 void aof_form_map_loaded(void) {

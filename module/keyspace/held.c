@@ -6,6 +6,7 @@
 #include "server/clock.h"
 #include "server/pause.h"
 #include "server/reply.h"
+#include "server/role.h"
 
 #include <string.h>
 
@@ -46,10 +47,10 @@ static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
     return NULL;
 }
 
-/* Nothing may be written during CLIENT PAUSE and before slots or a primary's role change hands, and
- * the server does not look at that here. */
+/* Nothing may be written during CLIENT PAUSE and before slots or a primary's role change hands, nor
+ * behind that (Valkey 9.1 lets clients wait on), and the server does not look at that here. */
 static int run_again(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (pause_holds()) return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    if (pause_holds() || role_follows(ctx)) return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
     return function_of(ctx)(ctx, argv, argc);
 }
 

@@ -8,12 +8,19 @@
 
 #include <errno.h>
 
+/* Where the cluster is down the server refuses before it looks whose the slot is: then nobody
+ * knows. Where it may be read from nonetheless (cluster-allow-reads-when-down), a command that
+ * reads is answered, or sent away. */
+static bool is_refused(RedisModuleCallReply *reply, bool reads) {
+    if (reply) RedisModule_FreeCallReply(reply);
+    return !reply && (errno == EPERM || errno == ENETDOWN || (reads && errno == EROFS));
+}
+
 static bool refused(RedisModuleString *name) {
     /* Of a key that is not there, PERSIST does and announces nothing. */
     RedisModuleCallReply *reply = own_call(ckv.ctx, "PERSIST", "s", name);
-    bool refused = !reply && errno == EPERM;
-    if (reply) RedisModule_FreeCallReply(reply);
-    return refused;
+    if (reply || errno != EROFS) return is_refused(reply, false);
+    return is_refused(own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name), true);
 }
 
 tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {

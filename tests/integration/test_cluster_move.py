@@ -221,6 +221,69 @@ def test_nothing_is_written_during_a_pause(cluster):
     assert target.ask("CGET", "pause") is None
 
 
+@pytest.fixture
+def down(moving):
+    """(source, target) as those of `moving`; down() is the end of the cluster for the target, for want of a slot."""
+    source, target = moving
+    given = []
+
+    def down():
+        given.append(slots_of(target)[0])
+        target.ask("CLUSTER", "DELSLOTS", *given)
+        wait_for(lambda: target.info()["cluster_state"] == "fail", what="a cluster that is down")
+
+    yield source, target, down
+    if given:
+        target.ask("CLUSTER", "ADDSLOTS", *given)
+
+
+def slots_of(node):
+    """Those that are its own, as ranges."""
+    ranges = next(fields for fields in node.knows().values() if "myself" in fields[2])[8:]
+    return [int(r.split("-")[0]) for r in ranges if not r.startswith("[")]
+
+
+def test_who_is_held_when_the_cluster_goes_down_is_not_served(down):
+    """The server refuses whatever is asked of it then, and does not say whose the slot is."""
+    source, target, down = down
+    held = [Held(target, "CGET", "k"), Held(target, "CSET", "k", "lost")]
+    down()
+    answers = [h.answer() for h in held]  # or CLUSTERDOWN: most servers send those away who wait
+    assert all(is_error(answer) for answer in answers), answers
+    assert target.ask("CLUSTER", "GETKEYSINSLOT", slot_of(b"k"), 10) == []
+
+
+def test_reading_while_the_cluster_is_down(down):
+    source, target, down = down
+    home = slots_of(target)[1:] or slots_of(target)
+    at_home = keys_of(home[-1] + 1, 1)[0]
+    target.ask("CONFIG", "SET", "cluster-allow-reads-when-down", "yes")
+    try:
+        down()
+        assert is_error(asking(target, "CGET", "k"))
+        assert target.ask("CGET", at_home) is None
+    finally:
+        target.ask("CONFIG", "SET", "cluster-allow-reads-when-down", "no")
+
+
+def test_who_is_held_when_the_node_becomes_a_replica_writes_nothing():
+    with Cluster(2, replicas=1) as cluster:
+        slot = slot_of(b"k")
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        source.ask("CSET", "k", "before")
+        successor = next(n for n in cluster.replicas if n.knows()[n.id][3] == target.id)
+        start_move(source, target, slot)
+        held = Held(target, "CSET", "k", "lost")
+        successor.ask("CLUSTER", "FAILOVER")
+        wait_for(lambda: "slave" in target.knows()[target.id][2], what="another primary")
+        try:
+            assert is_error(held.answer())
+        except redis.ConnectionError:
+            pass  # other servers send all away who wait
+        assert target.ask("CLUSTER", "GETKEYSINSLOT", slot_of(b"k"), 10) == []
+
+
 def test_who_tracks_keys_is_not_held(moving):
     """The server would not note that the key was read."""
     _, target = moving
