@@ -90,6 +90,7 @@ int64_t expiry_told_ms(uint16_t code, uint64_t base) {
 uint64_t expiry_base_before(uint16_t code, uint64_t base, uint64_t limit) {
     if (code >= EXPIRY_PAST) return limit;
     uint64_t at = ticks_of(code, base);
+    if (at == 0) return 0; /* a file's word: there is nothing before */
     return at <= limit ? at - 1 : limit;
 }
 

@@ -53,7 +53,7 @@ void workspace_rest(codec_workspace *w) {
 
 uint8_t *workspace_reserve(codec_workspace *w, codec_buffer *b, size_t n) {
     w->idle = 0;
-    if (n <= b->cap) return b->bytes;
+    if (b->bytes && n <= b->cap) return b->bytes;
     size_t cap = BUFFER_MIN;
     while (cap < n) cap *= 2;
     if (n > BUFFER_KEEP) cap = n;

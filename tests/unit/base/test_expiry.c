@@ -90,6 +90,7 @@ static void base_before(void) {
         CHECK(expiry_ms(moved, held) == expiry_ms(code, base));
         CHECK(!past || expiry_rebase(code, base, held + 1) == EXPIRY_PAST);
     }
+    CHECK(expiry_base_before(0, 0, 7) == 0);
     CHECK(expiry_base_before(EXPIRY_PAST, 5, 7) == 7 && expiry_base_before(EXPIRY_NONE, 5, 7) == 7);
 }
 
