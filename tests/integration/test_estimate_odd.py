@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -34,8 +35,8 @@ USUAL = {
 
 
 class Odd:
-    """Serves one connection: answers each command with what `replies` has for it, +OK to others. Closes behind one
-    that is not complete."""
+    """Serves one connection: answers each command with what `replies` has for it (of a list with each in turn), +OK to
+    others. Closes behind one that is not complete."""
 
     def __init__(self, replies):
         self.replies = {name.encode(): reply for name, reply in {**USUAL, **replies}.items()}
@@ -55,6 +56,8 @@ class Odd:
                 while command := self.read_command(f):
                     both = b" ".join(command[:2])
                     reply = self.replies.get(both, self.replies.get(command[0], b"+OK\r\n"))
+                    if isinstance(reply, list):
+                        reply = reply.pop(0)
                     c.sendall(reply)
                     if not reply.endswith(b"\r\n"):
                         return
@@ -125,6 +128,20 @@ def test_what_may_be_told_or_not(ask):
     for reply in (b":1\r\n", b"$-1\r\n", array(b":1\r\n", array(b":1\r\n", b":2\r\n"), text(b"dataset.bytes")), b"-ERR no\r\n"):
         assert "3 of 3 keys" in ask({"INFO": info(more=more), "MEMORY STATS": reply, "CLUSTER INFO": reply, "CLIENT NO-TOUCH": reply})
     assert "the server did not answer with a text" in ask({"INFO": info(more=b"module:name=ckv,\r\n"), "INFO ckv": b":1\r\n"}, status=1)
+
+
+def test_a_string_that_vanishes_is_not_an_empty_one(ask):
+    """Between its TYPE and its value: GETRANGE of what is not there is an empty text."""
+    value, there, gone = text(b"v" * 20), b"+string\r\n", b"+none\r\n"
+    values = [value, text(b""), text(b"")]
+    assert "2 of 3 keys" in ask({"GETRANGE": list(values), "TYPE": [there] * 3 + [there, gone]})
+    assert "3 of 3 keys" in ask({"GETRANGE": list(values), "TYPE": [there] * 5})
+
+
+def test_keys_that_are_elsewhere_count_for_the_rate(ask):
+    began = time.monotonic()
+    ask({"INFO": MANY, "TYPE": b"-MOVED 1 h:1\r\n", "RANDOMKEY": [text(b"k:%d" % i) for i in range(2200)]}, "--keys", "100", "--rate", "1000")
+    assert time.monotonic() - began > 1.5
 
 
 @pytest.mark.parametrize("keys", [b"db0:keys=0,expires=0", b"db0:keys=-1,expires=0",

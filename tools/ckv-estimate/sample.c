@@ -158,6 +158,23 @@ static void read_value(drawing *d, sampled *k) {
     freeReplyObject(reply);
 }
 
+static bool is_empty(const drawing *d, const sampled *k) {
+    return is_string(d, k) && k->value_len == 0;
+}
+
+/* What is gone since its memory was asked for reads as an empty value. */
+static void forget_gone(drawing *d, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++)
+        if (is_empty(d, &d->batch[i])) send_about(d->c, "TYPE", NULL, &d->batch[i]);
+    for (size_t i = first; i < end; i++) {
+        if (!is_empty(d, &d->batch[i])) continue;
+        redisReply *reply = connection_reply(d->c);
+        if (!answered("TYPE", reply) || !strcmp(reply_text(reply, "TYPE", TYPE_MAX), "none"))
+            forget(&d->batch[i]);
+        freeReplyObject(reply);
+    }
+}
+
 /* Fetches the values of the batch, so many at a time that their replies stay small. */
 static void fetch_values(drawing *d) {
     for (size_t first = 0, end; first < d->in_batch; first = end) {
@@ -170,6 +187,7 @@ static void fetch_values(drawing *d) {
         }
         for (size_t i = first; i < end; i++)
             if (is_string(d, &d->batch[i])) read_value(d, &d->batch[i]);
+        forget_gone(d, first, end);
     }
 }
 
@@ -183,7 +201,6 @@ static double share_done(const drawing *d) {
 }
 
 static void ask_batch(drawing *d) {
-    size_t before = d->s->count;
     for (size_t i = 0; i < d->in_batch; i++) {
         send_about(d->c, "TYPE", NULL, &d->batch[i]);
         send_about(d->c, "PTTL", NULL, &d->batch[i]);
@@ -193,9 +210,9 @@ static void ask_batch(drawing *d) {
     fetch_values(d);
     for (size_t i = 0; i < d->in_batch; i++)
         if (d->batch[i].key) keep(d, &d->batch[i]);
-    d->in_batch = 0;
     progress_show("reading a sample of keys", share_done(d));
-    rate_keep(&d->rate, (double)(d->s->count - before));
+    rate_keep(&d->rate, (double)d->in_batch);
+    d->in_batch = 0;
 }
 
 static void add_to_batch(drawing *d, const redisReply *reply, const char *command) {

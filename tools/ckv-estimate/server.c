@@ -139,6 +139,12 @@ static void try(connection *c, const char *command) {
     freeReplyObject(connection_reply(c));
 }
 
+/* Without it the replica of a cluster answers about no key. */
+static void read_from_replica(connection *c) {
+    connection_send_text(c, "READONLY");
+    freeReplyObject(connection_answer(c, "READONLY"));
+}
+
 void server_look(server *s, connection *c, long only) {
     *s = (server){0};
     connection_send_text(c, "INFO");
@@ -151,7 +157,7 @@ void server_look(server *s, connection *c, long only) {
     look_for_ckv(s, c, info);
     s->cluster = is(info, "cluster_enabled", "1");
     if (s->cluster) s->primaries = primaries(c);
-    if (s->cluster && is(info, "role", "slave")) try(c, "READONLY");
+    if (s->cluster && is(info, "role", "slave")) read_from_replica(c);
     if (!others) s->keyspace_bytes = keyspace_bytes(c);
     /* From Redis 7.2 on: what is read here is not taken for used. */
     try(c, "CLIENT NO-TOUCH on");
