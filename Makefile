@@ -134,11 +134,12 @@ install: build/ckv.so build/ckv-estimate ## put the module into $(DESTDIR)/usr/l
 	install -m 755 build/ckv-estimate $(DESTDIR)$(PREFIX)/bin/ckv-estimate
 
 deb: | setup-build setup-deb ## a Debian package, build/redis-ckv_<version>_<architecture>.deb
+	rm -f build/redis-ckv_*.deb
 	debian/rules binary
 	dh_clean
 
 test-deb: deb | setup-server ## install it on this machine, use it, remove it (as root)
-	scripts/test_deb.sh $(wildcard build/redis-ckv_*.deb)
+	scripts/test_deb.sh build/redis-ckv_*.deb
 
 # --- tests ----------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ def by_glide(options, name, data):
 def in_memcached(options, name, data, load_args, keys):
     progress.step(name)
     with Memcached(options) as server:
-        before = {"used_memory": 0, "rss": server.rss()}
+        before = {"used_memory": server.used(), "rss": server.rss()}
         loaded = bench(server, "memcached", data, options.records, *LOAD, *load_args, *keys)
         read = bench(server, "memcached", data, options.records, *READ, *keys)
         after = {"used_memory": server.used(), "rss": server.rss()}

@@ -5,6 +5,7 @@
 #   scripts/test_deb.sh build/redis-ckv_<version>_<arch>.deb        as root
 set -eu
 
+[ $# = 1 ] || { echo "test_deb: one package is wanted, not $#" >&2; exit 1; }
 deb=$1
 dir=$(mktemp -d)
 server=
@@ -14,6 +15,7 @@ end() {
     rm -rf "$dir"
 }
 trap end EXIT
+trap 'exit 130' INT TERM HUP
 
 fail() {
     echo "test_deb: $1" >&2

@@ -27,11 +27,16 @@ class Node(Server):
     def __init__(self, config=None, **options):
         super().__init__({**self.standard, **(config or {})}, **options)
 
+    def start(self, timeout=60):
+        super().start(timeout)
+        self.config["port"] = self.port  # the others find it again where it was
+        return self
+
     def _spawn(self):
-        # The others find it again where it was.
-        self.port = self.config.setdefault("port", self.port)
         # The cluster's own port is the server's + 10,000 if it is not given, and that may be too large.
-        self.config.setdefault("cluster-port", free_port())
+        if "port" not in self.config:
+            self.config["cluster-port"] = free_port()
+        self.port = self.config.get("port", self.port)
         super()._spawn()
 
     @property
