@@ -370,7 +370,7 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     RedisModuleString **argv = filter_args(f, &argc);
     bool any = sort_keys_any(argv, argc), can = any && sort_keys_can_tell(argv, argc);
     if (any && !(can && serve_by(f, e, false)) && will_run())
-        sort_keys_leave(argv, argc, leave_key);
+        sort_keys_leave(NULL, argv, argc, leave_key);
     RedisModule_Free(argv);
 }
 

@@ -42,7 +42,7 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     const char *name = native_name(ctx);
     leave_how before = leave_begin((leave_how){.runs_later = false});
-    sort_keys_leave(argv, argc, leave_key);
+    sort_keys_leave(ctx, argv, argc, leave_key);
     leave_begin(before);
     native_note_call(name);
     RedisModuleString *alpha = NULL;

@@ -32,29 +32,31 @@ typedef struct range {
 } range;
 
 /* The elements of what is sorted, in the selected database. NULL: there is nothing. */
-static RedisModuleCallReply *elements_of(RedisModuleString *key, const range *part) {
-    RedisModuleKey *handle =
-        RedisModule_OpenKey(ckv.ctx, key, REDISMODULE_READ | REDISMODULE_WRITE);
+static RedisModuleCallReply *elements_of(RedisModuleCtx *ctx, RedisModuleString *key,
+                                         const range *part) {
+    RedisModuleKey *handle = RedisModule_OpenKey(ctx, key, REDISMODULE_READ | REDISMODULE_WRITE);
     int type = RedisModule_KeyType(handle);
     RedisModule_CloseKey(handle);
     switch (type) {
     case REDISMODULE_KEYTYPE_LIST:
         native_note_call("lrange");
-        if (part->first) return own_call(ckv.ctx, "LRANGE", "sss", key, part->first, part->last);
-        return own_call(ckv.ctx, "LRANGE", "scc", key, "0", "-1");
+        if (part->first) return own_call(ctx, "LRANGE", "sss", key, part->first, part->last);
+        return own_call(ctx, "LRANGE", "scc", key, "0", "-1");
     case REDISMODULE_KEYTYPE_SET:
         native_note_call("smembers");
-        return own_call(ckv.ctx, "SMEMBERS", "s", key);
+        return own_call(ctx, "SMEMBERS", "s", key);
     case REDISMODULE_KEYTYPE_ZSET:
         native_note_call("zrange");
-        return own_call(ckv.ctx, "ZRANGE", "scc", key, "0", "-1");
+        return own_call(ctx, "ZRANGE", "scc", key, "0", "-1");
     }
     return NULL;
 }
 
-static void leave_all(const pattern *p, RedisModuleCallReply *elements,
-                      void (*leave)(RedisModuleString *)) {
-    for (size_t i = 0; i < RedisModule_CallReplyLength(elements); i++) {
+/* Those of the selected database. */
+static void leave_in(RedisModuleCtx *ctx, RedisModuleString *sorted, const pattern *p,
+                     const range *part, void (*leave)(RedisModuleString *)) {
+    RedisModuleCallReply *elements = elements_of(ctx, sorted, part);
+    for (size_t i = 0; elements && i < RedisModule_CallReplyLength(elements); i++) {
         size_t len;
         const char *element =
             RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(elements, i), &len);
@@ -65,6 +67,7 @@ static void leave_all(const pattern *p, RedisModuleCallReply *elements,
         leave(key);
         RedisModule_FreeString(NULL, key);
     }
+    if (elements) RedisModule_FreeCallReply(elements);
 }
 
 static bool has_pattern(RedisModuleString *option) {
@@ -76,16 +79,15 @@ int sort_keys_words(RedisModuleString *option) {
     return has_pattern(option) || arg_is(option, "store") ? 2 : 1;
 }
 
-static void leave_for(RedisModuleString *key, const RedisModuleString *pattern_text,
-                      const range *part, void (*leave)(RedisModuleString *)) {
+static void leave_for(RedisModuleCtx *ctx, RedisModuleString *sorted,
+                      const RedisModuleString *pattern_text, const range *part,
+                      void (*leave)(RedisModuleString *)) {
     pattern p;
     if (!read_pattern(pattern_text, &p)) return;
-    for (int db = 0; db < maps_dbs(); db++) {
+    if (ctx) leave_in(ctx, sorted, &p, part, leave);
+    for (int db = 0; !ctx && db < maps_dbs(); db++) {
         RedisModule_SelectDb(ckv.ctx, db);
-        RedisModuleCallReply *elements = elements_of(key, part);
-        if (!elements) continue;
-        leave_all(&p, elements, leave);
-        RedisModule_FreeCallReply(elements);
+        leave_in(ckv.ctx, sorted, &p, part, leave);
     }
 }
 
@@ -136,10 +138,11 @@ bool sort_keys_can_tell(RedisModuleString **argv, int argc) {
            places_of_string(argv[1]) == places_of_string(written);
 }
 
-void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *)) {
+void sort_keys_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                     void (*leave)(RedisModuleString *)) {
     range part = part_of(argv, argc);
     for (int i = 2; i + 1 < argc; i += sort_keys_words(argv[i]))
-        if (has_pattern(argv[i])) leave_for(argv[1], argv[i + 1], &part, leave);
+        if (has_pattern(argv[i])) leave_for(ctx, argv[1], argv[i + 1], &part, leave);
     if (!part.first) return;
     RedisModule_FreeString(NULL, part.first);
     RedisModule_FreeString(NULL, part.last);

@@ -21,7 +21,9 @@ bool sort_keys_in_order(RedisModuleString **argv, int argc);
 /* The words of an option, with it. */
 int sort_keys_words(RedisModuleString *option);
 
-/* Calls `leave` for each such key, in every database that has what is sorted. */
-void sort_keys_leave(RedisModuleString **argv, int argc, void (*leave)(RedisModuleString *key));
+/* Calls `leave` for each such key: by what is sorted in the database of a running command, as whose
+ * sender it is read (only of him a replica in a cluster knows that he may); NULL: in every one. */
+void sort_keys_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                     void (*leave)(RedisModuleString *key));
 
 #endif

@@ -200,6 +200,22 @@ def test_sort_into_another_slot(cluster):
         assert "same slot" in str(answer), answer
 
 
+def test_a_replica_sorts_by_strings(cluster):
+    slot = slot_of(b"sorted by")
+    sorted_key, weights = (b"%s:%s" % (name, keys_of(slot, 1)[0][2:]) for name in (b"list", b"weight"))
+    owner = cluster.owner(slot)
+    with owner.client() as r, cluster.replicas[cluster.primaries.index(owner)].client() as q:
+        r.rpush(sorted_key, "x", "y")
+        for element, weight in (b"x", 2), (b"y", 1):
+            r.set(weights + b":" + element, weight)
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        answer = reply(q, "SORT_RO", sorted_key, "BY", weights + b":*", "GET", "#", "GET", weights + b":*")
+        if is_error(answer, "denied in"):
+            pytest.skip("not in a cluster of this server")
+        assert answer == [b"y", b"1", b"x", b"2"]
+
+
 @pytest.mark.parametrize("command", ["DEL", "UNLINK", "TOUCH", "EXISTS", "MGET", "MSET", "MSETNX"])
 def test_a_script_that_names_two_slots_is_told_so_of_its_own_command(cluster, command):
     owner = cluster.owner(slot_of(b"one"))
