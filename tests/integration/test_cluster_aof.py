@@ -1,15 +1,17 @@
 """What a node of a cluster has in its AOF of strings under a prefix: slots come and go by the names of their maps."""
 
+import pathlib
+
 import pytest
 
-from cluster import Cluster, keys_of, move_slot, other, slot_of
-from helpers import wait_for
+from cluster import Cluster, keys_of, map_name, move_slot, other, slot_of
+from helpers import wait_for, wait_for_replica
 
 PREAMBLES = pytest.mark.parametrize("preamble", ("yes", "no"), ids=("preamble", "plain"))
 
 
-def start(primaries, preamble="yes"):
-    return Cluster(primaries, config={"ckv.prefixes": '"*"', "appendonly": "yes", "aof-use-rdb-preamble": preamble})
+def start(primaries, preamble="yes", **options):
+    return Cluster(primaries, **options, config={"ckv.prefixes": '"*"', "appendonly": "yes", "aof-use-rdb-preamble": preamble})
 
 
 def rewrite(node):
@@ -129,3 +131,18 @@ def test_the_setting_is_forgotten(preamble):
         cluster.wait()
         with cluster.client() as rc:
             assert [rc.execute_command("GET", key) for key in keys] == [b"old", b"old new", b"old"]
+
+
+def test_an_inert_map_is_in_the_plain_aof_of_a_replica():
+    """The server sends whoever reads there to the primary, unless he has said READONLY."""
+    slot = slot_of(b"inert")
+    with start(2, "no", replicas=1) as cluster:
+        owner = cluster.owner(slot)
+        replica = cluster.replicas[cluster.primaries.index(owner)]
+        with owner.client() as r:
+            r.set(keys_of(slot, 1)[0], "value")
+            assert r.copy(map_name(slot), b"aside:" + map_name(slot))
+            wait_for_replica(r)
+        rewrite(replica)
+        base = next(pathlib.Path(replica.dir).glob("appendonlydir/*.base.aof")).read_bytes()
+        assert b"RESTORE" in base and b"aside:" + map_name(slot) in base
