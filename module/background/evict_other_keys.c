@@ -78,6 +78,8 @@ static RedisModuleString *draw(RedisModuleCtx *ctx, const map_eviction *how) {
 
 static size_t memory_usage(RedisModuleCtx *ctx, RedisModuleString *name) {
     size_t bytes = native_memory_usage(ctx, name);
+    if (bytes == 0)
+        return (size_t)average; /* the server would not tell, as while a cluster is down */
     average += AVERAGE_WEIGHT * ((double)bytes - average);
     return bytes;
 }
