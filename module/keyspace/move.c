@@ -152,12 +152,16 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
     return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
 }
 
-move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name) {
+move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *lent) {
     found f;
+    int64_t now_ms = clock_now_ms();
     move_result result = find_to_move(ctx, name, &f);
     if (result != MOVE_DONE) return result;
-    int64_t at_ms = map_expiry_ms(&f.pos);
-    return at_ms > clock_now_ms() ? carry_out(ctx, name, &f, at_ms) : MOVE_LEFT;
+    *lent = (move_lent){.at_ms = map_expiry_ms(&f.pos),
+                        .base = expiry_ticks(now_ms),
+                        .code = map_expiry_code(&f.pos, expiry_ticks(now_ms)),
+                        .uses = map_uses(&f.pos)};
+    return lent->at_ms > now_ms ? carry_out(ctx, name, &f, lent->at_ms) : MOVE_LEFT;
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -170,10 +174,22 @@ typedef struct incoming {
     const uint8_t *key, *value;
     size_t key_len, len, native_bytes; /* native_bytes: that it takes in the server's own form */
     int64_t at_ms, now_ms;
+    uint16_t code; /* of at_ms, since now_ms */
+    uint8_t uses;
 } incoming;
 
 /* The server's side of a map: its key, name and entry, and what wraps it. Bytes, measured. */
 #define HOME_BYTES 171
+
+/* What comes back as it went is as it was: its time would else be kept more exactly, and more of it
+ * told than was asked for. */
+static void look_at_lent(incoming *in, const move_lent *lent) {
+    bool same = lent && lent->at_ms == in->at_ms;
+    uint64_t base = expiry_ticks(in->now_ms);
+    in->code =
+        same ? expiry_rebase(lent->code, lent->base, base) : expiry_code(in->at_ms, in->now_ms);
+    in->uses = lent ? lent->uses : maxmemory_uses_of_write();
+}
 
 /* The value is read last: the server stores it otherwise from then on. */
 static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, incoming *in) {
@@ -197,12 +213,12 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     map_pos pos;
     ckv.disturbed++;
     map_key_init(to->m, &key, in->key, in->key_len);
-    key.uses = maxmemory_uses_of_write();
+    key.uses = in->uses;
     bool there = map_find(to->m, &key, &pos);
     if (there && map_expiry_ms(&pos) > in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
-    bool done = map_put(to->m, &key, there ? &pos : NULL, value, expiry_code(in->at_ms, in->now_ms),
-                        expiry_ticks(in->now_ms));
+    bool done =
+        map_put(to->m, &key, there ? &pos : NULL, value, in->code, expiry_ticks(in->now_ms));
     return done ? MOVE_DONE : MOVE_LEFT;
 }
 
@@ -285,12 +301,13 @@ static void drop_vain_map(RedisModuleCtx *ctx, const incoming *in) {
 }
 
 static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_smaller,
-                        int64_t *saved) {
+                        const move_lent *lent, int64_t *saved) {
     incoming in;
     codec_value value;
     move_result result = look_at(ctx, name, if_smaller, &in, &value);
     if (result == MOVE_DONE && !maps_at(in.db, in.place))
         result = make_map_and_look(ctx, name, if_smaller, &in, &value);
+    if (result == MOVE_DONE) look_at_lent(&in, lent);
     if (result == MOVE_DONE) result = take_in(ctx, name, &in, &value, saved);
     /* What is left to the server is no reason to train. */
     if (result == MOVE_DONE && if_smaller) codecs_note_written(&ckv.shared.codecs, &value);
@@ -299,15 +316,15 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
     return result;
 }
 
-move_result move_back(RedisModuleCtx *ctx, RedisModuleString *name) {
+move_result move_back(RedisModuleCtx *ctx, RedisModuleString *name, const move_lent *lent) {
     int64_t saved = 0;
-    return move(ctx, name, false, &saved);
+    return move(ctx, name, false, lent, &saved);
 }
 
 /* What the server has in hand may not go: a string that is made, or written by a command of ours,
  * while another module is told of it and calls this one. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
-    if (!making && !own_call_open()) return move_back(ctx, name);
+    if (!making && !own_call_open()) return move_back(ctx, name, NULL);
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     aside_note(key, len);
@@ -315,5 +332,5 @@ move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
 }
 
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
-    return move(ctx, name, true, saved);
+    return move(ctx, name, true, NULL, saved);
 }

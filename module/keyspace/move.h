@@ -23,15 +23,25 @@ typedef enum move_result {
  * find and to tell. */
 move_result move_out(RedisModuleCtx *ctx, RedisModuleString *key, size_t most);
 
-/* The same for a command that comes back to move_back(): not what has expired, and until it really
- * expires, which is somewhat later than may be told. */
-move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *key);
+/* What a native string does not show of the record that it was: how exactly its expiry is kept, and
+ * how often it was used. */
+typedef struct move_lent {
+    int64_t at_ms;
+    uint64_t base; /* of the code, ticks */
+    uint16_t code;
+    uint8_t uses;
+} move_lent;
+
+/* The same for a command that comes back to move_back() with what is told here: not what has
+ * expired, and until it really expires, which is somewhat later than may be told. */
+move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *key, move_lent *lent);
 
 /* Moves a native string of ctx's database in; not if its expiry is further away than a record
  * keeps. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
-/* The same of one that was lent: the server can't have it in hand. */
-move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key);
+/* The same of one that was lent: the server can't have it in hand. NULL: what it was is not known
+ * any more. */
+move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key, const move_lent *lent);
 /* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);
 

@@ -34,7 +34,7 @@ static void tell_back(uint64_t db, RedisModuleString *key) {
 static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
     move_calls_add(&in_pause.back, db, key);
     RedisModule_SelectDb(ckv.ctx, (int)db);
-    move_back(ckv.ctx, key);
+    move_back(ckv.ctx, key, NULL);
 }
 
 bool leave_untold(void) {

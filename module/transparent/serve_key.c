@@ -33,10 +33,11 @@ static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisMo
     record r;
     lookup_answer answer = lookup_quietly(ctx, key, clock_now_ms(), &r);
     if (!lookup_reply_answer(&r, argv, argc, answer)) return REDISMODULE_OK;
-    bool lent = r.found && move_lend(ctx, key) == MOVE_DONE;
+    move_lent as;
+    bool lent = r.found && move_lend(ctx, key, &as) == MOVE_DONE;
     native_run(ctx, argv, argc);
     if (!lent) return REDISMODULE_OK;
-    if (move_back(ctx, key) != MOVE_DONE) {
+    if (move_back(ctx, key, &as) != MOVE_DONE) {
         untold_moved_out(ctx, key);
         return REDISMODULE_OK;
     }
@@ -184,7 +185,7 @@ int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int ar
 int serve_move_back_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (refuse_user(ctx, MOVE_CALL_BACK)) return REDISMODULE_OK;
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    move_result result = move_back(ctx, argv[1]);
+    move_result result = move_back(ctx, argv[1], NULL);
     /* A record alone may have come back when nobody could be told. */
     if (result == MOVE_DONE || (result == MOVE_NOTHING && move_has_record(ctx, argv[1])))
         replicate_moved_in(ctx, argv[1]);

@@ -219,6 +219,24 @@ def test_more_bit_maps_than_names_are_kept(own_server, faults):
         assert r.execute_command("GETBIT", "seen:5:x", 7) == 1
 
 
+def test_what_was_built_in_pieces_moves_in_when_it_is_whole(own_server, faults):
+    """A longer value that is appended to is the server's: to encode all of it for every piece would take too long."""
+    with own_server({"ckv.prefixes": '"*"', **FAST}, env=faults.env).client() as r:
+        for name, first in ("grown", "text " * 800), ("long", "text " * 2000):
+            r.execute_command("SET", name, first)
+            r.execute_command("APPEND", name, "and more " * 20)
+        r.execute_command("APPEND", "long", "again")
+        assert records(r) == 0
+        minutes = itertools.count(1)
+
+        def all_in_a_minute_later():
+            faults.set(passed=60 * next(minutes))
+            return records(r) == 2
+
+        wait_for(all_in_a_minute_later, what="that both have moved in")
+        assert r.execute_command("STRLEN", "long") == 10_000 + 180 + 5
+
+
 def test_a_replica_moves_by_itself(own_server):
     primary = own_server(FAST)
     replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", **FAST})

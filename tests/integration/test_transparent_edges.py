@@ -7,7 +7,7 @@ import time
 import pytest
 import redis
 
-from helpers import EAGER, info, is_error, reply, wait_for, wait_for_replica
+from helpers import EAGER, info, is_error, noise, now_ms, reply, wait_for, wait_for_replica
 
 
 @pytest.fixture
@@ -390,6 +390,45 @@ def test_a_word_of_sort_may_be_the_name_of_a_key(server, destination):
         assert r.execute_command("SORT", "list", "ALPHA", "STORE", destination, "GET", "text:*") == 2
         assert r.lrange(destination, 0, -1) == [b"of a", b"of b"]
         assert r.execute_command("SORT", "list", "LIMIT", "0", "1", "BY", "weight:*", "GET", "text:*") == [b"of a"]
+
+
+LOOKS = pytest.mark.parametrize("look", ("MEMORY USAGE {}", "DUMP {}", "OBJECT ENCODING {}"))
+
+
+@LOOKS
+def test_who_looks_changes_no_time(server, look):
+    """What the server tells of a string is of one of its own, which comes back as the record that it was."""
+    keys = [f"k:{i}" for i in range(100)]
+    with server.client() as r:
+        asked = {key: now_ms() + 8100 + i for i, key in enumerate(keys)}
+        for key, at in asked.items():
+            r.set(key, "value", pxat=at)
+        time.sleep(0.3)
+        told = [r.pexpiretime(key) for key in keys]
+        assert all(at <= asked[key] for key, at in zip(keys, told))
+        for key in keys:
+            assert r.execute_command(*look.format(key).split())
+        assert [r.pexpiretime(key) for key in keys] == told
+
+
+@LOOKS
+def test_who_looks_does_not_use(own_server, look):
+    """What has been read stays, and what has not goes, when memory is short behind it."""
+    server = own_server({"ckv.prefixes": "*", "maxmemory": "1gb", "maxmemory-policy": "allkeys-lfu"})
+    keys = [f"k:{i}" for i in range(20_000)]
+    with server.client() as r:
+        for n in range(0, len(keys), 1000):
+            r.mset({key: noise(60, n + i) for i, key in enumerate(keys[n : n + 1000])})
+        for _ in range(5):
+            r.mget(keys[:2000])
+        pipe = r.pipeline(transaction=False)
+        for key in keys:
+            pipe.execute_command(*look.format(key).split())
+        pipe.execute()
+        r.config_set("maxmemory", r.info("memory")["used_memory"] - info(r)["page_bytes"] // 3)
+        wait_for(lambda: r.dbsize() < 17_000, what="that some are gone")
+        left = [value is not None for value in r.mget(keys)]
+        assert sum(left[:2000]) / 2000 > sum(left[2000:]) / 18_000 + 0.15
 
 
 @pytest.mark.parametrize("order", [(), ("DESC",)])

@@ -134,6 +134,8 @@ int64_t map_expiry_ms(const map_pos *pos);
 int64_t map_expiry_told_ms(const map_pos *pos);
 /* The same as a code relative to `base`, for writing the record again. */
 uint16_t map_expiry_code(const map_pos *pos, uint64_t base);
+/* How often it was used lately, as far as that is counted. */
+uint8_t map_uses(const map_pos *pos);
 
 /* Writes a record; `pos` is where map_find() found it, or NULL if it did not. The expiry is
  * a code relative to `base` (ticks), which is now. False: out of memory, nothing changed. */

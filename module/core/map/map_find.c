@@ -138,6 +138,10 @@ int64_t map_expiry_told_ms(const map_pos *pos) {
     return expiry_told_ms(page_code(pos->p, pos->slot), page_base(pos->p));
 }
 
+uint8_t map_uses(const map_pos *pos) {
+    return page_uses(pos->p, pos->slot);
+}
+
 uint16_t map_expiry_code(const map_pos *pos, uint64_t base) {
     return expiry_rebase(page_code(pos->p, pos->slot), page_base(pos->p), base);
 }
