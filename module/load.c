@@ -36,7 +36,7 @@ static bool start_core(void) {
     return map_shared_init(&ckv.shared, &ckv.mem, 3);
 }
 
-/* Of Redis 7.0 the first five releases can't be asked for the rules of a user. */
+/* Before 7.0.6 Redis can't be asked for the rules of a user. */
 static bool server_is_too_old(void) {
     if (RedisModule_GetModuleUserACLString && RedisModule_SetModuleUserACLString) return false;
     ckv_log("warning", "needs Redis 7.0.6 or newer");

@@ -105,7 +105,7 @@ check_build() {
 }
 
 check_server() {
-    have "$REDIS_SERVER" || need redis-server "redis-server 7.0 or newer (or Valkey 8 or newer)"
+    have "$REDIS_SERVER" || need redis-server "redis-server 7.0.6 or newer (or Valkey 8 or newer)"
     have redis-cli || need redis-tools "redis-cli and redis-benchmark"
 }
 

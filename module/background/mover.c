@@ -300,6 +300,13 @@ static bool is_all_out(void) {
     return (out->carried_all && maps_arrivals() == out->arrivals) || !maps_any();
 }
 
+static bool has_work(void) {
+    bool any = false;
+    for (mover_way way = MOVER_IN; way < MOVER_WAYS; way++)
+        any |= mover.jobs[way].working || is_due(way);
+    return any;
+}
+
 static void look_for_work(RedisModuleCtx *ctx) {
     job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
     if (is_all_out()) prefixes_forget_leaving();
@@ -337,6 +344,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     uint64_t began_us = clock_thread_us(), now_us = clock_monotonic_us();
     const char *kept = kept_by(ctx);
+    if (!kept && has_work() && tryagain_is_down()) kept = "a cluster that is down";
     if (!kept) look_for_work(ctx);
     bool some = note_waits(kept), busy = !some || busy_clients(ctx);
     unsigned percent = (unsigned)ckv.config.move_cpu;

@@ -5,6 +5,7 @@
  *      moved out     a command that only the server can run has come by, and another may follow
  *      bits          bit maps and HyperLogLogs: all commands on them are the server's
  *      watched       EXEC asks the server whether a watched key has expired
+ *      open slots    whose map may be on another node of a cluster
  *
  * Their names are kept in two generations. Whoever is not named again for a minute or two is due:
  * background/mover.c takes it in.

@@ -48,9 +48,11 @@ static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
 }
 
 /* Nothing may be written during CLIENT PAUSE and before slots or a primary's role change hands, nor
- * behind that (Valkey 9.1 lets clients wait on), and the server does not look at that here. */
+ * behind that (Valkey 9.1 lets clients wait on), nor while the cluster is down, and the server does
+ * not look at that here. */
 static int run_again(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (pause_holds() || role_follows(ctx)) return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    if (pause_holds() || role_follows(ctx) || tryagain_is_down())
+        return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
     return function_of(ctx)(ctx, argv, argc);
 }
 

@@ -324,7 +324,8 @@ move_result move_back(RedisModuleCtx *ctx, RedisModuleString *name, const move_l
 /* What the server has in hand may not go: a string that is made, or written by a command of ours,
  * while another module is told of it and calls this one. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
-    if (!making && !own_call_open()) return move_back(ctx, name, NULL);
+    int64_t saved = 0;
+    if (!making && !own_call_open()) return move(ctx, name, false, NULL, &saved);
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     aside_note(key, len);

@@ -39,8 +39,8 @@ move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *key, move_lent *le
 /* Moves a native string of ctx's database in; not if its expiry is further away than a record
  * keeps. */
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
-/* The same of one that was lent: the server can't have it in hand. NULL: what it was is not known
- * any more. */
+/* The same of one that was lent: the server can't have it in hand. NULL: what it was then is not
+ * known any more. */
 move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key, const move_lent *lent);
 /* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);

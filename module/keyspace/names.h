@@ -1,5 +1,5 @@
 /*
- * names.h: dictionaries of names, of which one without any is NULL.
+ * names.h: dictionaries by name, or by another key of some bytes. One with nothing in it is NULL.
  */
 #ifndef CKV_NAMES_H
 #define CKV_NAMES_H

@@ -7,20 +7,33 @@
 #include "server/role.h"
 
 #include <errno.h>
+#include <string.h>
 
-/* Where the cluster is down the server refuses before it looks whose the slot is: then nobody
- * knows. Where it may be read from nonetheless (cluster-allow-reads-when-down), a command that
- * reads is answered, or sent away. */
-static bool is_refused(RedisModuleCallReply *reply, bool reads) {
-    if (reply) RedisModule_FreeCallReply(reply);
-    return !reply && (errno == EPERM || errno == ENETDOWN || (reads && errno == EROFS));
+/* Names that begin so are ours, and none is called this. */
+#define NOBODYS_KEY CKV_MAP_PREFIX "nothing"
+
+/* Asks for a key by a command that writes, but does and announces nothing where there is no such
+ * key. Returns why the server refuses; 0: it does not. */
+static int refusal(RedisModuleString *name) {
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "PERSIST", "s", name);
+    if (!reply) return errno;
+    RedisModule_FreeCallReply(reply);
+    return 0;
 }
 
+/* EROFS: it may be read from nonetheless (cluster-allow-reads-when-down). */
+static bool says_down(int refusal) {
+    return refusal == ENETDOWN || refusal == EROFS;
+}
+
+/* While the cluster is down the server refuses before it looks whose the slot is: nobody knows. But
+ * where it may be read from, a command that reads is answered, or sent away. */
 static bool refused(RedisModuleString *name) {
-    /* Of a key that is not there, PERSIST does and announces nothing. */
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "PERSIST", "s", name);
-    if (reply || errno != EROFS) return is_refused(reply, false);
-    return is_refused(own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name), true);
+    int why = refusal(name);
+    if (why != EROFS) return why == EPERM || says_down(why);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name);
+    if (reply) RedisModule_FreeCallReply(reply);
+    return !reply;
 }
 
 tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
@@ -34,4 +47,12 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
     }
     RedisModule_FreeString(ckv.ctx, name);
     return elsewhere ? TRYAGAIN_YES : TRYAGAIN_NO;
+}
+
+bool tryagain_is_down(void) {
+    if (places_layout() != PLACES_SLOTS) return false;
+    RedisModuleString *name = RedisModule_CreateString(NULL, NOBODYS_KEY, strlen(NOBODYS_KEY));
+    bool down = says_down(refusal(name));
+    RedisModule_FreeString(NULL, name);
+    return down;
 }

@@ -7,7 +7,8 @@
  * serves the slot for good if it would serve the map's own key to anybody: without ASKING, without
  * asking another node. Nobody can say that but the server, and it may change with any command, so
  * it is asked each time; but only where there is no map, which there is in every slot that holds a
- * record. docs/design.md, "In a cluster".
+ * record. While the cluster is down it says nothing of any slot, so that all may be elsewhere.
+ * docs/design.md, "In a cluster".
  */
 #ifndef CKV_TRYAGAIN_H
 #define CKV_TRYAGAIN_H
@@ -19,5 +20,8 @@ typedef enum tryagain_answer { TRYAGAIN_NO, TRYAGAIN_YES } tryagain_answer;
 /* To be asked for a place that has no map; `ctx` is the command's. */
 tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place)
     __attribute__((warn_unused_result));
+
+/* Whether the cluster is down: then the server lets no client write. */
+bool tryagain_is_down(void);
 
 #endif

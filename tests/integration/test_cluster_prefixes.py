@@ -192,6 +192,19 @@ def test_a_replica_holds_what_the_mover_leaves(follows):
             assert here == there == [key, second]
 
 
+def test_what_is_there_at_the_start_moves_in_when_the_cluster_is_up():
+    """A primary is down for two seconds behind its start, and does not know whose a slot is until then."""
+    count = 3000
+    with Cluster(primaries=2) as cluster:
+        with cluster.client() as rc:
+            for i in range(count):
+                rc.set(f"k:{i}", f"value {i}")
+        for node in cluster.primaries:
+            node.config["ckv.prefixes"] = '"*"'
+            node.restart(save=True)
+        wait_for(lambda: sum(info(n.client())["records"] for n in cluster.primaries) == count, 30, "that all have moved in")
+
+
 def test_sort_into_another_slot(cluster):
     """Ours names the server what is sorted, and older servers don't look for the word STORE."""
     key = keys_of(slot_of(b"sorted"), 1)[0]
