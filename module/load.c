@@ -1,5 +1,6 @@
 /* load.c: the module's start. */
 #include "ckv.h"
+#include "server/acl.h"
 #include "server/child.h"
 #include "server/quiet.h"
 #include "transparent/serve.h"
@@ -58,6 +59,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
+    acl_start();
     if (!start_core() || config_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     if (type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||

@@ -44,6 +44,23 @@ bool acl_any_user(RedisModuleCtx *ctx) {
     return name != NULL;
 }
 
+/* NULL: there is none. */
+static int (*check_in_db)(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
+                          int *reason);
+
+void acl_start(void) {
+    RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&check_in_db);
+}
+
+bool acl_knows_dbs(void) {
+    return check_in_db != NULL;
+}
+
+bool acl_may_run(RedisModuleUser *user, RedisModuleString **argv, int argc, int db) {
+    if (check_in_db) return check_in_db(user, argv, argc, db, NULL) == REDISMODULE_OK;
+    return RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
+}
+
 /* A command and what it reads, or writes, besides the keys that the server knows of. */
 typedef struct access {
     RedisModuleCtx *ctx;
@@ -84,18 +101,35 @@ static bool may_access(RedisModuleUser *user, rules r, const access *a) {
     return RedisModule_ACLCheckKeyPermissions(user, a->key, flags) == REDISMODULE_OK;
 }
 
+/* Each word in quotes, as it may have some in it, which the server would take for its own. */
+static char *quote_words(rules r) {
+    char *text = RedisModule_Alloc(3 * r.len + sizeof "\"\""), *to = text;
+    *to++ = '"';
+    for (size_t i = 0; i < r.len; i++) {
+        if (r.text[i] == ' ') *to++ = '"';
+        if (r.text[i] == '"' || r.text[i] == '\\') *to++ = '\\';
+        *to++ = r.text[i];
+        if (r.text[i] == ' ') *to++ = '"';
+    }
+    memcpy(to, "\"", sizeof "\"");
+    return text;
+}
+
+RedisModuleUser *acl_make_user(RedisModuleCtx *ctx, const char *text, size_t len, bool all_keys) {
+    char *words = quote_words((rules){text, len});
+    RedisModuleUser *user = RedisModule_CreateModuleUser("ckv");
+    RedisModule_SetModuleUserACLString(ctx, user, words, NULL);
+    if (all_keys) RedisModule_SetModuleUserACLString(ctx, user, "allkeys allchannels", NULL);
+    RedisModule_Free(words);
+    return user;
+}
+
 /* Whether a user with nothing but these rules may do it. */
 static bool alone_allows(rules r, const access *a) {
-    char *text = RedisModule_Alloc(r.len + 1);
-    memcpy(text, r.text, r.len);
-    text[r.len] = 0;
-    RedisModuleUser *user = RedisModule_CreateModuleUser("ckv");
-    bool allowed =
-        RedisModule_SetModuleUserACLString(a->ctx, user, text, NULL) == REDISMODULE_OK &&
-        RedisModule_ACLCheckCommandPermissions(user, a->argv, a->argc) == REDISMODULE_OK &&
-        may_access(user, r, a);
+    RedisModuleUser *user = acl_make_user(a->ctx, r.text, r.len, false);
+    bool allowed = acl_may_run(user, a->argv, a->argc, RedisModule_GetSelectedDb(a->ctx)) &&
+                   may_access(user, r, a);
     RedisModule_FreeModuleUser(user);
-    RedisModule_Free(text);
     return allowed;
 }
 

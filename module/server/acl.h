@@ -25,6 +25,17 @@ bool acl_trust(bool trusted);
 /* Whether rules, words with a space between, have a word. */
 bool acl_has_word(const char *text, size_t len, const char *word);
 
+/* At the module's start. */
+void acl_start(void);
+/* Whether rules may be for some databases only, as in Valkey 9.1, which has a question of its own
+ * for them. */
+bool acl_knows_dbs(void);
+/* Whether a user may run a command, with its keys, in a database. */
+bool acl_may_run(RedisModuleUser *user, RedisModuleString **argv, int argc, int db);
+/* A user of these rules, or of one part of them; all_keys: for whatever keys. The caller frees it.
+ */
+RedisModuleUser *acl_make_user(RedisModuleCtx *ctx, const char *rules, size_t len, bool all_keys);
+
 /* Refuses as the server does one of its own commands: in scripts, and in those of Redis 7.0, it has
  * other words. */
 void acl_reply_refusal(RedisModuleCtx *ctx, const char *text, const char *in_old_script);

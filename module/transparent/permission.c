@@ -46,36 +46,49 @@ typedef struct example {
     int words;
 } example;
 
-static const example examples[] = {{"object", "encoding", 3},
-                                   {"memory", "usage", 3},
-                                   {"cluster", "countkeysinslot", 3},
-                                   {"config", "resetstat", 2},
-                                   {"client", "unpause", 2}};
+static const example examples[] = {{"object", "encoding", 3},  {"object", "freq", 3},
+                                   {"object", "idletime", 3},  {"object", "refcount", 3},
+                                   {"memory", "usage", 3},     {"cluster", "countkeysinslot", 3},
+                                   {"config", "resetstat", 2}, {"client", "unpause", 2}};
 
-/* As many words as the command takes: Redis 8 says no to any other number. */
-static example example_of(const char *name) {
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        if (!strcmp(examples[i].name, name)) return examples[i];
-    const catalogue_entry *e = catalogue_own(name, strlen(name));
-    int arity = e ? e->arity : -1;
-    return (example){name, "k", arity > 0 ? arity : arity < -LEAST_WORDS ? -arity : LEAST_WORDS};
-}
+/* A rule may name the first word behind a command: this one nobody knows. */
+static char unknown_word[sizeof "k" + 16];
 
 /* Whether a user of these rules, whatever the keys, may run a command. */
-static bool may_run(RedisModuleUser *user, const char *prefix, const char *name) {
+static bool may_run(RedisModuleUser *user, const char *prefix, const example *e) {
     char text[64];
     RedisModuleString *argv[MOST_WORDS];
-    example e = example_of(name);
-    int len = snprintf(text, sizeof text, "%s%s", prefix, name), argc = e.words;
-    if (argc > MOST_WORDS) return false;
+    int len = snprintf(text, sizeof text, "%s%s", prefix, e->name);
+    if (e->words > MOST_WORDS) return false;
     argv[0] = RedisModule_CreateString(NULL, text, (size_t)len);
-    for (int i = 1; i < argc; i++) {
-        const char *word = i == 1 ? e.word : "k";
+    for (int i = 1; i < e->words; i++) {
+        const char *word = i == 1 ? e->word : unknown_word;
         argv[i] = RedisModule_CreateString(NULL, word, strlen(word));
     }
-    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
-    for (int i = 0; i < argc; i++) RedisModule_FreeString(NULL, argv[i]);
+    bool may = RedisModule_ACLCheckCommandPermissions(user, argv, e->words) == REDISMODULE_OK;
+    for (int i = 0; i < e->words; i++) RedisModule_FreeString(NULL, argv[i]);
     return may;
+}
+
+/* Whether he may run both the server's command and ours, or neither if that is enough. */
+static bool is_alike(RedisModuleUser *user, const example *e, bool both) {
+    bool server = may_run(user, "", e), ours = may_run(user, CKV_SERVED_PREFIX, e);
+    return server == ours && (ours || !both);
+}
+
+/* As many words as the command takes: Redis 8 says no to any other number. */
+static bool is_alike_by_name(RedisModuleUser *user, const char *name, bool both) {
+    bool alike = true, any = false;
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        if (strcmp(examples[i].name, name)) continue;
+        any = true;
+        alike = alike && is_alike(user, &examples[i], both);
+    }
+    if (any) return alike;
+    const catalogue_entry *of = catalogue_own(name, strlen(name));
+    int arity = of ? of->arity : -1;
+    int words = arity > 0 ? arity : arity < -LEAST_WORDS ? -arity : LEAST_WORDS;
+    return is_alike(user, &(example){name, unknown_word, words}, both);
 }
 
 /* The next of "rules (selector) (selector)", which are all of a user's; false: there is none. */
@@ -95,26 +108,23 @@ static bool next_part(part *p) {
     return true;
 }
 
-/* A user of one part's rules, for all keys. */
-static RedisModuleUser *user_of(const char *rules, size_t len) {
-    char *text = RedisModule_Alloc(len + sizeof " allkeys allchannels");
-    memcpy(text, rules, len);
-    memcpy(text + len, " allkeys allchannels", sizeof " allkeys allchannels");
-    RedisModuleUser *user = RedisModule_CreateModuleUser("ckv");
-    RedisModule_SetModuleUserACLString(ckv.ctx, user, text, NULL);
-    RedisModule_Free(text);
-    return user;
-}
-
-/* What the first part allows is allowed. */
+/* A user may run what any of his parts allows, with the keys that are in this part. So the first
+ * one has to allow both commands, and of no other may the server's judgement of ours be another
+ * than of its own. */
 static void look_at_rules(const char *rules, size_t len) {
     part p = {.rest = rules, .rest_len = len};
-    next_part(&p);
-    RedisModuleUser *user = user_of(p.text, p.len);
-    for (int i = 0; i < users.count; i++)
-        users.all[i] = users.all[i] && may_run(user, "", users.names[i]) &&
-                       may_run(user, CKV_SERVED_PREFIX, users.names[i]);
-    RedisModule_FreeModuleUser(user);
+    for (bool first = true; next_part(&p); first = false) {
+        RedisModuleUser *user = acl_make_user(ckv.ctx, p.text, p.len, true);
+        for (int i = 0; i < users.count; i++)
+            users.all[i] = users.all[i] && is_alike_by_name(user, users.names[i], first);
+        RedisModule_FreeModuleUser(user);
+    }
+}
+
+/* Of one whose rules are for some databases what he may is asked command by command. */
+static void take_by_db(void) {
+    users.by_db = true;
+    memset(users.all, 0, sizeof users.all);
 }
 
 /* "on nopass ~* +@all", of the default user. */
@@ -131,8 +141,10 @@ static void look_at_user(const char *line, size_t len) {
     size_t name_len = (size_t)(rules - name), rules_len = len - (size_t)(++rules - line);
     if (name_len == strlen(DEFAULT_USER) && !memcmp(name, DEFAULT_USER, name_len))
         look_at_default(rules, rules_len);
-    users.by_db |= memmem(rules, rules_len, "db=", 3) != NULL;
-    look_at_rules(rules, rules_len);
+    if (memmem(rules, rules_len, "db=", 3))
+        take_by_db();
+    else
+        look_at_rules(rules, rules_len);
 }
 
 /* "user ..." for each. */
@@ -231,19 +243,10 @@ static bool is_container(const char *name) {
     return e && e->container;
 }
 
-/* Valkey 9.1 has such users, and a question of its own for them. */
-static int (*check_in_db)(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
-                          int *reason);
-
-static bool check(RedisModuleUser *user, RedisModuleString **argv, int argc, int db) {
-    if (check_in_db) return check_in_db(user, argv, argc, db, NULL) == REDISMODULE_OK;
-    return RedisModule_ACLCheckCommandPermissions(user, argv, argc) == REDISMODULE_OK;
-}
-
 void permission_start(const char *const *names, int count) {
     users.names = names;
     users.count = count;
-    RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&check_in_db);
+    snprintf(unknown_word, sizeof unknown_word, "k%016llx", (unsigned long long)ckv.secret[0]);
 }
 
 static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc,
@@ -251,7 +254,7 @@ static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString 
     RedisModuleString *sent = argv[0];
     const char *called = renamed_to(name);
     argv[0] = RedisModule_CreateString(NULL, called, strlen(called));
-    bool may = check(user, argv, argc, db);
+    bool may = acl_may_run(user, argv, argc, db);
     RedisModule_FreeString(NULL, argv[0]);
     argv[0] = sent;
     return may;
@@ -275,7 +278,7 @@ static void note_passed(uint64_t sender, int number) {
 static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     /* This asks the kernel for an address as well. */
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    bool by_db = check_in_db && (users.by_db || users.changing || !users.known);
+    bool by_db = acl_knows_dbs() && (users.by_db || users.changing || !users.known);
     if (by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!who) return NULL;
@@ -289,8 +292,8 @@ static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
 /* In which database a command will be that is queued a SELECT before it may have changed. */
 static bool may_elsewhere(RedisModuleUser *user, uint64_t id, RedisModuleString **argv, int argc) {
     bool may = false;
-    if (!check_in_db || !users.by_db || !queued_open(id)) return false;
-    for (int db = 0; db < maps_dbs() && !may; db++) may = check(user, argv, argc, db);
+    if (!acl_knows_dbs() || !users.by_db || !queued_open(id)) return false;
+    for (int db = 0; db < maps_dbs() && !may; db++) may = acl_may_run(user, argv, argc, db);
     return may;
 }
 
@@ -364,7 +367,7 @@ bool permission_may_send(RedisModuleCommandFilterCtx *command) {
     RedisModuleUser *user = user_of_sender(id, &db);
     if (!user) return true;
     RedisModuleString **argv = filter_args(command, &argc);
-    bool may = check(user, argv, argc, db) || may_elsewhere(user, id, argv, argc);
+    bool may = acl_may_run(user, argv, argc, db) || may_elsewhere(user, id, argv, argc);
     RedisModule_Free(argv);
     RedisModule_FreeModuleUser(user);
     return may;
@@ -415,7 +418,7 @@ static bool denied_keys(const refusal *r) {
     part p = {.rest = RedisModule_StringPtrLen(rules, &len)};
     bool may = false;
     for (p.rest_len = len; !may && next_part(&p);) {
-        RedisModuleUser *with_all_keys = user_of(p.text, p.len);
+        RedisModuleUser *with_all_keys = acl_make_user(ckv.ctx, p.text, p.len, true);
         may = user_may(with_all_keys, r->name, r->argv, r->argc, RedisModule_GetSelectedDb(r->ctx));
         RedisModule_FreeModuleUser(with_all_keys);
     }

@@ -28,6 +28,10 @@ USERS = {
     "selector": "+get ~cache:* (+set ~other:*)",
     "selectors": "(+@read ~cache:*) (+@write ~other:*)",
     "selector-of-both": "+get +mget %R~cache:* (+set +mset +del ~cache:*) (+@all ~other:*)",
+    "selector-of-less": "+@all ~cache:* (+@all -set -del -get -object|freq ~other:*)",
+    "selector-of-get": "+@all ~cache:* (+get ~other:*)",
+    "selector-of-reads": "+@all ~cache:* (+@read ~other:*)",
+    "quotes": "+@all ~it's:* ~cache:* (+@all -mget ~of\"what:* ~other:*)",
     "subcommands": "-@all +object|encoding +memory|usage +cluster|countkeysinslot +type ~*",
     "not-a-subcommand": "+@all -object|freq -config|get -cluster|countkeysinslot ~*",
     "first-argument": "-@all +get ~cache:* +select|0",
@@ -98,13 +102,13 @@ def transaction(side, command, old):
     return [judged(begun), judged(queued)] + ([] if old else [judged(done)])
 
 
-def set_up(server, default):
+def set_up(server, default, users=USERS):
     with server.client() as r:
         with_module = bool(r.execute_command("CONFIG", "GET", "ckv.prefixes"))
         if with_module:
             r.execute_command("CONFIG", "SET", "ckv.prefixes", "*")
-        for name, rules in USERS.items():
-            known = [w for w in rules.split() if with_module or w not in ("+cget", "+cset")]
+        for name in users:
+            known = [w for w in USERS[name].split() if with_module or w not in ("+cget", "+cset")]
             r.execute_command("ACL", "SETUSER", name, "on", ">pw", *selectors(known))
         for key in (A, B, OTHER):
             r.execute_command("SET", key, "1")
@@ -159,6 +163,26 @@ def test_every_kind_of_user_may_what_he_may_on_a_plain_server(own_server, defaul
         r.execute_command("ACL", "SETUSER", "default", "on", "nopass", "+@all", "~*")
     with redis.Redis(port=servers[1].port, username="admin", password="pw", single_connection_client=True) as r:
         r.execute_command("ACL", "SETUSER", "default", "on", "nopass", "+@all", "~*")
+    assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:60])
+
+
+def test_each_kind_of_user_alone(own_server):
+    """The others may do everything: where that is so of all, the server alone is to judge what is served."""
+    servers = [own_server({}, module=module) for module in (True, False)]
+    commands, wrong = list(lines()), []
+    for user in USERS:
+        for server in servers:
+            set_up(server, DEFAULTS["nopass"], [user])
+        sides = [Replies(server, user) for server in servers]
+        for command in commands:
+            ours, theirs = (judged(side.ask([command])[0]) for side in sides)
+            if ours != theirs:
+                wrong.append(f"{user}: {' '.join(command)}: {ours}, a plain server: {theirs}")
+        for side in sides:
+            side.close()
+        for server in servers:
+            with server.client() as r:
+                r.execute_command("ACL", "DELUSER", user)
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:60])
 
 
@@ -374,8 +398,13 @@ def test_a_user_of_some_databases(own_server, others):
         user.execute_command("MULTI")
         assert isinstance(reply(user, "SET", "key", "v"), redis.exceptions.NoPermissionError)
         user.execute_command("DISCARD")
+        r.execute_command("ACL", "SETUSER", "parts", "on", "nopass", "db=0", "~a*", "+@all", "(db=0 ~b* +@all)")
+        user.execute_command("AUTH", "parts", "x")
+        for key in ("a1", "b1"):
+            assert user.set(key, "v", get=True) is None and user.execute_command("CSET", key, "w", "GET") == b"v"
+        assert is_error(reply(user, "SET", "c1", "v", "GET"), "No permissions to access a key")
         user.execute_command("AUTH", "some", "x")
-        r.execute_command("ACL", "DELUSER", "single")
+        r.execute_command("ACL", "DELUSER", "single", "parts")
         user.execute_command("SELECT", 1)
         for command in ("CKV TRAIN", "CKV OPTIMIZE", "CKV MOVE IN key", "CKV MOVE OUT *", "CEVICT"):  # of all databases
             assert "permissions to access database" in str(reply(user, *command.split())), command
