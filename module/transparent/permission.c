@@ -282,8 +282,7 @@ static RedisModuleUser *user_of_sender(uint64_t id, int *db) {
     if (by_db && RedisModule_GetClientInfoById(&client, id) != REDISMODULE_OK) return NULL;
     RedisModuleString *who = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!who) return NULL;
-    bool known = !users.default_off || !is_default(who);
-    RedisModuleUser *user = known ? RedisModule_GetModuleUserFromUserName(who) : NULL;
+    RedisModuleUser *user = RedisModule_GetModuleUserFromUserName(who);
     RedisModule_FreeString(ckv.ctx, who);
     *db = client.db;
     return user;
@@ -329,7 +328,7 @@ static permission_way way_of_user(RedisModuleCommandFilterCtx *command, uint64_t
     return PERMISSION_ASKING;
 }
 
-/* The default user with a password, or somebody who has not authenticated. */
+/* The default user, or somebody who has not authenticated. */
 static permission_way way_of_default(RedisModuleCommandFilterCtx *command, uint64_t id,
                                      int number) {
     rights r = rights_of(command, id, number, true);
@@ -339,7 +338,7 @@ static permission_way way_of_default(RedisModuleCommandFilterCtx *command, uint6
     return PERMISSION_BY_RULES;
 }
 
-/* Where the default user has a password: who has sent the command decides. */
+/* Where the default user has a password, or is off: who has sent the command decides. */
 static permission_way way_of_sender(RedisModuleCommandFilterCtx *command, int number) {
     /* Whoever runs a script has authenticated. */
     if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return PERMISSION_ASKING;
@@ -357,6 +356,8 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
     if (look() && users.all[number]) return PERMISSION_BY_RULES;
     if (users.default_password) return way_of_sender(command, number);
     if (!RedisModule_CommandFilterGetClientId) return PERMISSION_ASKING;
+    /* Who came before it was off is served on. */
+    if (users.default_off) return way_of_sender(command, number);
     return way_of_user(command, RedisModule_CommandFilterGetClientId(command), number);
 }
 
@@ -451,12 +452,14 @@ static void refuse_command(const refusal *r) {
                       "The user executing the script can't run this command or subcommand");
 }
 
-bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc) {
+bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc,
+                    bool may_be_nobody) {
     const char *name = users.names[number];
     RedisModuleString *who = has_passed(ctx, number) ? NULL : acl_user_name(ctx);
     if (!who) return true;
     refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
-    bool unknown = is_default(who) && default_is_off();
+    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
+    bool unknown = may_be_nobody && !script && is_default(who) && default_is_off();
     bool may =
         !unknown && r.user && user_may(r.user, name, argv, argc, RedisModule_GetSelectedDb(ctx));
     if (unknown)

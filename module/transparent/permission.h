@@ -8,13 +8,14 @@
  * pass before a client has authenticated, so that it can only be taken where a client who has not
  * can be told from one who has:
  *
- *      default user without a password, or off    any client, or none, is authenticated as it
- *      another user                               nobody is one without having authenticated
+ *      default user without a password    any client is authenticated as it
+ *      another user                       nobody is one without having authenticated
  *
- * Of the default user with a password who may run both commands ours is taken by its first name,
- * which the server lets nobody run who has not authenticated. What is left are clients of such a
- * user with rules of its own, and Redis 7.0, which does not tell filters who sends a command: they
- * are not served, but by the server itself.
+ * Of the default user with a password, or who is off by now, who may run both commands ours is
+ * taken by its first name, which the server lets nobody run who has not authenticated. What is left
+ * are clients of such a user with rules of its own, and Redis 7.0, which does not tell filters who
+ * sends a command: they are not served, but by the server itself. (There one that is off counts as
+ * nobody.)
  */
 #ifndef CKV_PERMISSION_H
 #define CKV_PERMISSION_H
@@ -44,9 +45,10 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
  * not authenticated counts as the default user. */
 bool permission_may_send(RedisModuleCommandFilterCtx *command);
 
-/* Whether the user behind a ckv+ command may run the server's own, of that number. False: that is
- * the reply, and it is in ACL LOG. */
-bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc);
+/* Whether the user behind a command of ours may run the server's own, of that number; of a ckv+ one
+ * it may be that nobody has authenticated. False: that is the reply, and it is in ACL LOG. */
+bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, int argc,
+                    bool may_be_nobody);
 
 /* Whether every user may run the command of that number, and ours that stands for it. */
 bool permission_of_all(int number);

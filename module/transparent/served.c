@@ -125,7 +125,8 @@ static int run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int serv
     if (asks_for_keys(ctx, served)) return functions[served](ctx, argv, argc);
     if (argv[0] != (asks ? asking : by_rules)[served])
         return refuse_typed(ctx, asks ? CKV_ASKING_PREFIX : CKV_SERVED_PREFIX, served);
-    bool may = (!asks && permission_of_all(served)) || permission_ask(ctx, served, argv, argc);
+    bool may =
+        (!asks && permission_of_all(served)) || permission_ask(ctx, served, argv, argc, asks);
     return may ? functions[served](ctx, argv, argc) : REDISMODULE_OK;
 }
 

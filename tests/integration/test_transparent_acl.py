@@ -186,6 +186,32 @@ def test_each_kind_of_user_alone(own_server):
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:60])
 
 
+def test_who_came_before_the_default_user_was_off_is_served_on(own_server):
+    """As a plain server does it: a client is asked for a password as it comes, and not again."""
+    told = []
+    for module in (True, False):
+        server = own_server({}, module=module)
+        with server.client() as r, server.client() as old:
+            if module:
+                r.config_set("ckv.prefixes", "*")
+            r.set("cache:k", "v")
+            r.execute_command("ACL", "SETUSER", "admin", "on", ">pw", "+@all", "~*")
+            r.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~cache:*", "+get", "+set")
+            r.execute_command("ACL", "SETUSER", "default", "off")
+            try:
+                told.append([old.get("cache:k"), old.set("cache:k", "w"), old.eval("return redis.call('get', KEYS[1])", 1, "cache:k")])
+            except redis.AuthenticationError as error:
+                told.append(error)
+            with server.socket() as new:
+                new.sendall(b"GET cache:k\r\n")
+                assert new.recv(100).startswith(b"-NOAUTH")
+            with redis.Redis(port=server.port, username="admin", password="pw") as admin_client:
+                admin_client.execute_command("ACL", "SETUSER", "default", "on", "nopass")
+                if admin_client.info("server")["redis_version"].startswith("7.0") and not admin_client.info("server").get("valkey_version"):
+                    pytest.skip("Redis 7.0 does not tell who sends a command")
+    assert told[0] == told[1]
+
+
 # --- the names behind the scenes ---
 
 
