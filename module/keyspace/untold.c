@@ -5,6 +5,7 @@
 #include "keyspace/move.h"
 #include "keyspace/move_calls.h"
 #include "keyspace/replicate.h"
+#include "server/pause.h"
 #include "server/role.h"
 
 static pause_end *tell_when_over;
@@ -21,9 +22,16 @@ void untold_note(uint64_t db, const RedisModuleString *key) {
     move_calls_add(&untold, db, key);
 }
 
+/* Where writes are paused the server ends itself if anybody is told anything, but by the
+ * transaction that has paused them. */
+static bool may_tell(void) {
+    return !pause_holds() || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+}
+
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
-    replicate_moved_out(ctx, key);
-    if (role_is_called(ctx)) untold_note((uint64_t)RedisModule_GetSelectedDb(ctx), key);
+    if (may_tell()) replicate_moved_out(ctx, key);
+    if (!may_tell() || role_is_called(ctx))
+        untold_note((uint64_t)RedisModule_GetSelectedDb(ctx), key);
 }
 
 bool untold_any(void) {
@@ -36,7 +44,7 @@ static void tell(uint64_t db, RedisModuleString *key) {
 }
 
 void untold_tell(RedisModuleString *key) {
-    for (int db = 0; untold && db < maps_dbs(); db++)
+    for (int db = 0; untold && may_tell() && db < maps_dbs(); db++)
         if (move_calls_has(untold, (uint64_t)db, key)) tell((uint64_t)db, key);
 }
 

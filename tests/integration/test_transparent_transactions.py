@@ -6,7 +6,7 @@ import time
 import pytest
 import redis
 
-from helpers import comparable, info, is_error, reply, wait_for, wait_for_replica
+from helpers import comparable, info, is_error, reply, rewrite_aof, wait_for, wait_for_replica
 from mover_data import wait_moved
 
 
@@ -311,6 +311,23 @@ def test_what_a_pause_holds_back_runs_as_if_seen_then(own_server, mode, commands
         assert [c.connection.read_response() for c in clients] + [reply(admin, *commands[-1])] == replies
         for client in clients:
             client.close()
+
+
+def test_what_a_script_has_moved_out_is_told_behind_the_pause_that_its_transaction_begins(own_server):
+    """Nothing may be told in it: the server ends itself."""
+    server = own_server({"ckv.prefixes": "*", "appendonly": "yes"})
+    with server.client() as r, server.client() as other:
+        r.set("k", 100)
+        rewrite_aof(r)
+        with r.pipeline() as transaction:
+            transaction.execute_command("EVAL", "return redis.call('getbit', KEYS[1], 0)", 1, "k")
+            transaction.execute_command("CLIENT", "PAUSE", 500, "WRITE")
+            transaction.execute()
+        assert other.get("k") == b"100" and other.execute_command("GETBIT", "k", 2) == 1
+        assert other.incr("k") == 101  # behind it
+    server.restart()
+    with server.client() as r:
+        assert r.get("k") == b"101"
 
 
 def test_an_exec_that_a_pause_holds_back_finds_what_is_written_before_it(three):
