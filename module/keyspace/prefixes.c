@@ -5,8 +5,10 @@
 
 #include <string.h>
 
-#define PREFIXES_MAX 256  /* of all states */
-#define TEXT_MAX     8192 /* bytes of the setting */
+#define PREFIXES_MAX 256                /* of all states, in a setting */
+#define ROOM         (4 * PREFIXES_MAX) /* files bring those of other servers */
+#define NAME_SHOWN   128                /* bytes of one in the log */
+#define TEXT_MAX     8192               /* bytes of the setting */
 #define CURSOR_US    60000000
 /* Of a map that has come, looked at for prefixes that were forgotten. */
 #define REMEMBER_RECORDS 1000
@@ -17,7 +19,7 @@ typedef struct prefix {
     prefix_state state, before; /* before: while the setting is read */
 } prefix;
 
-static prefix all[PREFIXES_MAX]; /* PREFIX_NONE: forgotten */
+static prefix all[ROOM]; /* PREFIX_NONE: forgotten */
 static size_t count;
 static size_t active;        /* of those that are not */
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
@@ -90,8 +92,12 @@ static bool add(word w, prefix_state state) {
         if (rises) known->state = state;
         return rises;
     }
-    if (count == PREFIXES_MAX) drop_forgotten();
-    if (count == PREFIXES_MAX) return false;
+    if (count == ROOM) drop_forgotten();
+    if (count == ROOM) {
+        ckv_log("warning", "too many prefixes: strings under '%.*s' are out of reach",
+                (int)(w.len < NAME_SHOWN ? w.len : NAME_SHOWN), w.at);
+        return false;
+    }
     char *copy = RedisModule_Alloc(w.len + 1);
     memcpy(copy, w.at, w.len);
     copy[w.len] = 0;

@@ -519,7 +519,8 @@ static void read_catalogue(bool again) {
 static void configure(void) {
     if (prefixes_any()) {
         aof_form_prefixes_changed();
-        key_shapes_keep(&ckv.shared.shapes, !maps_any());
+        /* Of a file that is half loaded nobody knows what is to come. */
+        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !role_loads(ckv.ctx));
         acl_queued = true;
         transactions_begin_unseen();
         listen_to_new_keys(ckv.ctx);

@@ -1,9 +1,11 @@
 """Commands that the filter leaves to the server because the shape of their key says that there is no record
 (core/map/key_shapes.h): that it is never wrong, in transactions, behind a pause, after restarts and on replicas."""
 
+import threading
 import time
 
 import pytest
+import redis
 
 from helpers import wait_for_replica
 
@@ -182,3 +184,39 @@ def test_an_empty_store_knows_no_shape(own_server):
             time.sleep(0.2)
         r.set("a", "y")
         assert_is_record(r, "a", b"y")
+
+
+def test_a_prefix_that_is_set_while_a_file_is_loaded(own_server):
+    """Of records that come behind it no shapes were kept when the file was written."""
+    config = {"ckv.maps": 1, "loading-process-events-interval-bytes": 1024, "enable-debug-command": "yes"}
+    server = own_server(config)
+    with server.client() as r:
+        pipe = r.pipeline(transaction=False)
+        for i in range(3000):
+            pipe.rpush(f"list:{i}", "x" * 100)
+        pipe.execute()
+        r.execute_command("SELECT", 1)  # it comes last in the file
+        for i in range(100):
+            r.execute_command("CSET", f"KEY:{i}", "value")
+    server.stop(save=True)
+    server.config["key-load-delay"] = 1000  # us
+    loading = []
+
+    def set_while_loading():
+        while not loading:
+            try:
+                with server.client() as r:
+                    r.config_set("ckv.prefixes", "KEY:")
+                    loading.append(r.info("persistence")["loading"])
+            except redis.ConnectionError:
+                time.sleep(0.01)
+
+    setting = threading.Thread(target=set_while_loading)
+    setting.start()
+    server.start()  # here: the server ends with the thread that has started it
+    setting.join()
+    assert loading == [1]
+    with server.client() as r:
+        r.execute_command("SELECT", 1)
+        assert r.mget(f"KEY:{i}" for i in range(100)) == [b"value"] * 100
+        assert r.get("KEY:1") == b"value" and r.delete("KEY:1") == 1
