@@ -255,7 +255,7 @@ def test_who_is_held_when_the_cluster_goes_down_is_not_served(down):
 
 def test_reading_while_the_cluster_is_down(down):
     source, target, down = down
-    at_home = keys_of(slots_of(target)[-1], 1)[0]
+    at_home = b"absent:" + keys_of(slots_of(target)[-1], 1)[0]
     target.ask("CONFIG", "SET", "cluster-allow-reads-when-down", "yes")
     try:
         down()
@@ -274,7 +274,7 @@ def test_who_is_held_when_the_node_becomes_a_replica_writes_nothing():
         successor = next(n for n in cluster.replicas if n.knows()[n.id][3] == target.id)
         start_move(source, target, slot)
         held = Held(target, "CSET", "k", "lost")
-        successor.ask("CLUSTER", "FAILOVER")
+        successor.ask("CLUSTER", "FAILOVER", "TAKEOVER")
         wait_for(lambda: "slave" in target.knows()[target.id][2], what="another primary")
         try:
             assert is_error(held.answer())

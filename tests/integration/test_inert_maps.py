@@ -1,5 +1,7 @@
 """Maps under names where their records do not belong: copied, renamed or restored there, they are kept and nothing else."""
 
+import time
+
 import pytest
 
 from helpers import assert_stored, info, is_error, load, map_keys, reply, rewrite_aof, texts, wait_for, wait_for_replica
@@ -123,6 +125,24 @@ def test_a_rewritten_aof_has_it_as_a_whole(own_server, way, preamble):
         for name in ("ckv:1", "aside"):
             r.execute_command("RENAME", name, "ckv:0")
             assert r.execute_command("CGET", here) == b"v"
+
+
+def test_a_rewrite_meets_one_that_has_expired(own_server):
+    """Whoever asks for it deletes it; but the child that rewrites the AOF is about to write it."""
+    server = own_server({"ckv.maps": 2, "appendonly": "yes", "aof-use-rdb-preamble": "no", "enable-debug-command": "yes"})
+    with server.client() as r:
+        r.execute_command("CSET", "k", "v")
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        for name in ("aside", "kept"):
+            assert r.execute_command("COPY", map_keys(r)[0], name) == 1
+        r.pexpire("aside", 1)
+        time.sleep(0.05)
+        rewrite_aof(r)
+        r.execute_command("CSET", "k", "w")
+    assert "would not DUMP" not in open(server.log_path).read()
+    server.restart(save=False)
+    with server.client() as r:
+        assert r.execute_command("CGET", "k") == b"w" and r.exists("kept") and not r.exists("aside")
 
 
 def test_deleted_records_do_not_come_back_by_a_rewrite(own_server):
