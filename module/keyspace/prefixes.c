@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define PREFIXES_MAX 256                /* of all states, in a setting */
-#define ROOM         (4 * PREFIXES_MAX) /* files bring those of other servers */
+#define PREFIXES_MAX 256                /* of a setting */
+#define ROOM         (4 * PREFIXES_MAX) /* with those that are leaving, and those of files */
 #define NAME_SHOWN   128                /* bytes of one in the log */
 #define TEXT_MAX     8192               /* bytes of the setting */
 #define CURSOR_US    60000000
@@ -166,15 +166,16 @@ const char *prefixes_refuse(const char *text, size_t len) {
 
 bool prefixes_set(const char *text, size_t len, const char **error) {
     const char *at = text, *end = text + len;
-    size_t words = 0;
+    size_t words = 0, more = 0;
     word w;
     while (next_word(&at, end, &w)) {
         prefix *known = find(w);
-        words += !known || known->state == PREFIX_NONE;
+        words++;
+        more += !known || known->state == PREFIX_NONE;
         *error = prefixes_refuse(w.at, w.len);
         if (*error) return false;
     }
-    if (len > TEXT_MAX || active + words > PREFIXES_MAX) {
+    if (len > TEXT_MAX || words > PREFIXES_MAX || active + more > ROOM) {
         *error = "too many prefixes";
         return false;
     }

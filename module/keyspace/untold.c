@@ -22,10 +22,17 @@ void untold_note(uint64_t db, const RedisModuleString *key) {
     move_calls_add(&untold, db, key);
 }
 
+static bool exec_was_paused; /* before the EXEC that came last */
+
+void untold_exec(void) {
+    exec_was_paused = pause_holds();
+}
+
 /* Where writes are paused the server ends itself if anybody is told anything, but by the
  * transaction that has paused them. */
 static bool may_tell(void) {
-    return !pause_holds() || RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    return !pause_holds() || (within && !exec_was_paused);
 }
 
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {

@@ -23,6 +23,8 @@ void untold_note(uint64_t db, const RedisModuleString *key);
  * in vain. */
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
 bool untold_any(void);
+/* An EXEC comes. */
+void untold_exec(void);
 
 /* Before the server may do something of its own with a key. */
 void untold_tell(RedisModuleString *key);

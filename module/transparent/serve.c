@@ -9,6 +9,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
+#include "keyspace/untold.h"
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
@@ -348,6 +349,7 @@ static void on_end(uint64_t client) {
 }
 
 static void on_exec(filtered *f) {
+    untold_exec();
     leave_queued(sender(f));
     queued_exec(sender(f));
     if (acl_queued) permission_change();
@@ -516,11 +518,16 @@ static void read_catalogue(bool again) {
     known = true;
 }
 
+static bool is_loading(void) {
+    int loads = REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+    return RedisModule_GetContextFlags(ckv.ctx) & loads;
+}
+
 static void configure(void) {
     if (prefixes_any()) {
         aof_form_prefixes_changed();
         /* Of a file that is half loaded nobody knows what is to come. */
-        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !role_loads(ckv.ctx));
+        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !is_loading());
         acl_queued = true;
         transactions_begin_unseen();
         listen_to_new_keys(ckv.ctx);

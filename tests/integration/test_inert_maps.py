@@ -131,6 +131,8 @@ def test_a_rewrite_meets_one_that_has_expired(own_server):
     """Whoever asks for it deletes it; but the child that rewrites the AOF is about to write it."""
     server = own_server({"ckv.maps": 2, "appendonly": "yes", "aof-use-rdb-preamble": "no", "enable-debug-command": "yes"})
     with server.client() as r:
+        if "valkey_version" not in r.info("server") and r.info("server")["redis_version"].startswith("7.0"):
+            pytest.skip("Redis 7.0 can't be asked without being told to delete it")
         r.execute_command("CSET", "k", "v")
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
         for name in ("aside", "kept"):

@@ -323,6 +323,8 @@ def test_what_a_script_has_moved_out_is_told_behind_the_pause_that_its_transacti
             transaction.execute_command("EVAL", "return redis.call('getbit', KEYS[1], 0)", 1, "k")
             transaction.execute_command("CLIENT", "PAUSE", 500, "WRITE")
             transaction.execute()
+        with other.pipeline() as reading:
+            assert reading.get("k").execute() == [b"100"]
         assert other.get("k") == b"100" and other.execute_command("GETBIT", "k", 2) == 1
         assert other.incr("k") == 101  # behind it
     server.restart()
