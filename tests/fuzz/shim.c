@@ -441,6 +441,8 @@ static int get_api(const char *name, void *at) {
         NOTHING(GetServerVersion),
         NOTHING(GetClientId),
         NOTHING(GetCurrentUserName),
+        NOTHING(GetModuleUserACLString),
+        NOTHING(SetModuleUserACLString),
         NOTHING(SetCommandInfo),
         NOTHING(LoadConfigs),
         NOTHING(RegisterInfoFunc),
