@@ -2,8 +2,9 @@
  * acl.h: what the server's own check of key patterns can't see.
  *
  * The server checks the keys that a command names. These functions are for commands that reach
- * records without naming them, and for options that read where the command only writes. The
- * acl_may_...() reply NOPERM and make an entry in ACL LOG when they return false.
+ * records without naming them, and for options that read where the command only writes. Those
+ * that are given a command's context, acl_may_read() and its like, reply NOPERM and make an entry
+ * in ACL LOG when they return false.
  */
 #ifndef CKV_ACL_H
 #define CKV_ACL_H
