@@ -509,7 +509,8 @@ def test_who_is_told_of_what_a_scan_expires_may_scan(own_server, caller, faults,
             r.execute_command("CSCAN", 0, "COUNT", 300)
         told = r.execute_command("CALLER.ON")
         assert told > 0
-        while r.execute_command("CSCAN", 0, "COUNT", 1000)[0] != b"0":
+        # Of what it meets, at times a bucket more than it was asked for, a command removes 1024 at most.
+        while r.execute_command("CSCAN", 0, "COUNT", 500)[0] != b"0":
             pass
         assert r.execute_command("CDBSIZE") == (called[:4] == "CSET")
 
