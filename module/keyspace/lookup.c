@@ -14,6 +14,7 @@
 #include "keyspace/record.h"
 #include "keyspace/tryagain.h"
 #include "keyspace/untold.h"
+#include "server/clock.h"
 #include "server/reply.h"
 #include "server/role.h"
 
@@ -117,7 +118,10 @@ bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
 bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *name) {
     record r;
     if (places_layout() != PLACES_SLOTS) return true;
-    if (lookup_possible(ctx, name, &r) != LOOKUP_TRY_AGAIN) return true;
+    lookup_answer answer = RedisModule_IsBlockedReplyRequest(ctx)
+                               ? lookup_quietly(ctx, name, clock_now_ms(), &r)
+                               : lookup_possible(ctx, name, &r);
+    if (answer != LOOKUP_TRY_AGAIN) return true;
     held_reply(ctx, r.db, r.place);
     return false;
 }

@@ -46,8 +46,9 @@ bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
                          lookup_answer answer) LOOKUP_MUST_USE;
 
 /* For commands that count what is no record as missing: whether the map of a key is not on its way.
- * All keys of a command are in one slot, so one of them stands for all. False: the error is
- * replied, or the client held. */
+ * All keys of a command are in one slot, so one of them stands for all; who was held has one key,
+ * as of more the server itself says that they are on their way. False: the error is replied, or the
+ * client held. */
 bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *key) LOOKUP_MUST_USE;
 
 #endif

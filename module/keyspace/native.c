@@ -72,18 +72,18 @@ int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
     return REDISMODULE_OK;
 }
 
-typedef enum written { WRITTEN_NOTHING, WRITTEN_WHOLE, WRITTEN_NEW, WRITTEN_PART } written;
+typedef enum written { WRITTEN_NOTHING, WRITTEN_WHOLE, WRITTEN_PART } written;
 
 /* What a command writes of a string. */
 static written writes(const char *name) {
     static const char *const parts[] = {"append", "setrange"};
-    static const char *const whole[] = {"set",    "setex",       "psetex", "getset", "incr",
-                                        "incrby", "incrbyfloat", "decr",   "decrby"};
+    static const char *const whole[] = {"set",  "setnx",  "setex",       "psetex", "getset",
+                                        "incr", "incrby", "incrbyfloat", "decr",   "decrby"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strcmp(name, parts[i])) return WRITTEN_PART;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!strcmp(name, whole[i])) return WRITTEN_WHOLE;
-    return strcmp(name, "setnx") ? WRITTEN_NOTHING : WRITTEN_NEW;
+    return WRITTEN_NOTHING;
 }
 
 /* What was replied, if it is a number. */
@@ -97,12 +97,36 @@ void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (move_in(ctx, key) == MOVE_DONE) replicate_moved_in(ctx, key);
 }
 
+/* Whether SET is given this option. All but these four are followed by a value. */
+static bool set_has(RedisModuleString **argv, int argc, const char *option) {
+    static const char *const alone[] = {"nx", "xx", "get", "keepttl"};
+    for (int i = 3; i < argc; i++) {
+        bool followed = true;
+        if (arg_is(argv[i], option)) return true;
+        for (size_t k = 0; k < sizeof alone / sizeof *alone; k++)
+            if (arg_is(argv[i], alone[k])) followed = false;
+        i += followed;
+    }
+    return false;
+}
+
 /* Whether a command replies what it is about to overwrite. */
 static bool replies_old_value(const char *name, RedisModuleString **argv, int argc) {
     if (!strcmp(name, "getdel") || !strcmp(name, "getset")) return true;
-    for (int i = 3; !strcmp(name, "set") && i < argc; i++)
-        if (arg_is(argv[i], "get")) return true;
-    return false;
+    return !strcmp(name, "set") && set_has(argv, argc, "get");
+}
+
+/* Whether a command that writes has failed, or what it asks for did not hold. (Whether an old value
+ * was what IFEQ asks for nobody can tell.) */
+static bool wrote_nothing(const char *name, RedisModuleString **argv, int argc,
+                          RedisModuleCallReply *reply) {
+    int type = RedisModule_CallReplyType(reply);
+    if (type == REDISMODULE_REPLY_UNKNOWN || type == REDISMODULE_REPLY_ERROR) return true;
+    if (!strcmp(name, "setnx")) return number_of(reply) == 0;
+    if (strcmp(name, "set") != 0) return false;
+    bool null = type == REDISMODULE_REPLY_NULL;
+    if (!set_has(argv, argc, "get")) return null;
+    return !null && set_has(argv, argc, "nx");
 }
 
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -131,7 +155,8 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     }
     RedisModuleCallReply *reply =
         native_call(ctx, NATIVE_REPLICATES, name, argv + 1, (size_t)argc - 1);
-    if (other_type || (what == WRITTEN_NEW && number_of(reply) == 0)) what = WRITTEN_NOTHING;
+    /* What somebody watches has to stay where it is, unless it is written. */
+    if (other_type || wrote_nothing(name, argv, argc, reply)) what = WRITTEN_NOTHING;
     /* Replicas make a record also of a long value that comes in one piece. */
     bool is_long = what == WRITTEN_PART && number_of(reply) > NATIVE_CHANGED_IN_PART;
     native_reply(ctx, reply);

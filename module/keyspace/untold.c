@@ -28,16 +28,14 @@ void untold_exec(void) {
     exec_was_paused = pause_holds();
 }
 
-/* Where writes are paused the server ends itself if anybody is told anything, but by the
- * transaction that has paused them. */
-static bool may_tell(void) {
+bool untold_may_tell(void) {
     bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
     return !pause_holds() || (within && !exec_was_paused);
 }
 
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (may_tell()) replicate_moved_out(ctx, key);
-    if (!may_tell() || role_is_called(ctx))
+    if (untold_may_tell()) replicate_moved_out(ctx, key);
+    if (!untold_may_tell() || role_is_called(ctx))
         untold_note((uint64_t)RedisModule_GetSelectedDb(ctx), key);
 }
 
@@ -51,7 +49,7 @@ static void tell(uint64_t db, RedisModuleString *key) {
 }
 
 void untold_tell(RedisModuleString *key) {
-    for (int db = 0; untold && may_tell() && db < maps_dbs(); db++)
+    for (int db = 0; untold && untold_may_tell() && db < maps_dbs(); db++)
         if (move_calls_has(untold, (uint64_t)db, key)) tell((uint64_t)db, key);
 }
 

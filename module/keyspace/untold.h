@@ -25,6 +25,9 @@ void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
 bool untold_any(void);
 /* An EXEC comes. */
 void untold_exec(void);
+/* Whether anybody can be told anything: where writes are paused the server would end itself, but in
+ * the transaction that has paused them. */
+bool untold_may_tell(void);
 
 /* Before the server may do something of its own with a key. */
 void untold_tell(RedisModuleString *key);

@@ -67,7 +67,7 @@ static leave_how how;
 
 static void leave_db(uint64_t db, RedisModuleString *key) {
     bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
-    if (told && pause_holds()) {
+    if (told && !untold_may_tell()) {
         move_out_in_pause(db, key);
     } else {
         move_call(MOVE_CALL_OUT, db, key);

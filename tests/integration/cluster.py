@@ -7,9 +7,9 @@ import time
 import redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.crc import key_slot
-from redis.exceptions import ClusterError
+from redis.exceptions import ClusterError, TryAgainError
 
-from helpers import wait_for
+from helpers import reply, wait_for
 from server import Server, free_port
 
 SLOTS = 16384
@@ -190,6 +190,37 @@ def map_name(slot):
 def keys_of(slot, count):
     tag = map_name(slot)[len(b"ckv:") :]
     return [b"%d:%s" % (i, tag) for i in range(count)]
+
+
+def asking(node, *command):
+    with node.client() as r:
+        r.execute_command("ASKING")
+        return reply(r, *command)
+
+
+def is_try_again(answer):
+    return isinstance(answer, TryAgainError)
+
+
+class Held:
+    """A command on its way to the target, which has not answered it."""
+
+    def __init__(self, node, *command, setup=()):
+        self.r = node.client()
+        for first in (*setup, ("ASKING",)):
+            self.r.execute_command(*first)
+        self.r.connection.send_command(*command)
+
+    def answered(self):
+        return self.r.connection.can_read(timeout=0)
+
+    def answer(self):
+        try:
+            return self.r.connection.read_response()
+        except redis.ResponseError as error:
+            return error
+        finally:
+            self.r.close()
 
 
 def start_move(source, target, slot):

@@ -5,7 +5,7 @@ import time
 import pytest
 import redis
 
-from cluster import Cluster, Writer, end_move, keys_of, map_name, migrate, other, slot_of, start_move
+from cluster import Cluster, Held, Writer, asking, end_move, is_try_again, keys_of, map_name, migrate, other, slot_of, start_move
 from helpers import is_error, reply, wait_for
 
 
@@ -99,37 +99,6 @@ def moving(cluster):
 
 def cluster_ready(cluster):
     wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.alive()), 60)
-
-
-def asking(node, *command):
-    with node.client() as r:
-        r.execute_command("ASKING")
-        return reply(r, *command)
-
-
-def is_try_again(answer):
-    return isinstance(answer, redis.exceptions.TryAgainError)
-
-
-class Held:
-    """A command on its way to the target, which has not answered it."""
-
-    def __init__(self, node, *command, setup=()):
-        self.r = node.client()
-        for first in (*setup, ("ASKING",)):
-            self.r.execute_command(*first)
-        self.r.connection.send_command(*command)
-
-    def answered(self):
-        return self.r.connection.can_read(timeout=0)
-
-    def answer(self):
-        try:
-            return self.r.connection.read_response()
-        except redis.ResponseError as error:
-            return error
-        finally:
-            self.r.close()
 
 
 def test_target_answers_nothing_before_the_map_is_there(moving):

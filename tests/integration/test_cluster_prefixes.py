@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 
 from atomic import Redis, move, state, way_of
-from cluster import Cluster, Writer, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
+from cluster import Cluster, Held, Writer, end_move, is_try_again, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import info, is_error, now_ms, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
 
@@ -256,6 +256,31 @@ def test_what_is_asked_of_a_record_that_is_on_its_way(cluster):
         end_move(cluster, target, slot)
         cluster.wait()
         assert (q.get(key), q.object("encoding", key), q.memory_usage(key) > 0, q.dump(key) is not None) == (b"value", b"embstr", True, True)
+
+
+def test_who_was_held_does_not_miss_what_came_as_a_string(cluster):
+    """It has moved out on the source, and comes before the map."""
+    slot = slot_of(b"a record and strings")
+    served = {("MGET",): [b"there"], ("EXISTS",): 1, ("TOUCH",): 1, ("DEL",): 1, ("UNLINK",): 1, ("MSET", "new"): b"OK", ("MSETNX", "new"): 0}
+    record, *strings = keys_of(slot, 1 + len(served))
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    with source.client() as r, target.client() as q:
+        for key in (record, *strings):
+            r.set(key, "there")
+        for key in strings:
+            r.getbit(key, 0)
+        start_move(source, target, slot)
+        held = [Held(target, command, key, *value) for (command, *value), key in zip(served, strings)]
+        assert r.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *strings) == b"OK"
+        migrate(source, target, slot)
+        answers = [h.answer() for h in held]
+        end_move(cluster, target, slot)
+        cluster.wait()
+        done = {("DEL",): None, ("UNLINK",): None, ("MSET", "new"): b"new"}
+        for command, key, answer in zip(served, strings, answers):
+            assert is_try_again(answer) or answer == served[command], command
+            assert q.get(key) == (b"there" if is_try_again(answer) else done.get(command, b"there")), command
 
 
 def test_a_queued_name_waits_for_its_record(cluster):

@@ -85,6 +85,32 @@ def test_a_string_moves_unnoticed(three):
     assert heard == [[b"__keyspace@0__:last", b"new"], [b"__keyevent@0__:new", b"last"], [b"__keyspace@0__:last", b"set"], [b"__keyevent@0__:set", b"last"]]
 
 
+WRITES_NOTHING = [
+    ("SET", "k", "v", "NX"),
+    ("SET", "k", "v", "PX", 9, "NX", "GET"),
+    ("SETNX", "k", "v"),
+    ("INCR", "k"),
+    ("INCRBYFLOAT", "k", "text"),
+    ("SETRANGE", "k", -1, "v"),
+    ("SETEX", "k", 0, "v"),
+    ("SET", "k", "v", "XX", "NX"),
+    ("MSETNX", "k", "v"),
+]
+
+
+@pytest.mark.parametrize("write", WRITES_NOTHING, ids=lambda words: " ".join(str(word) for word in words))
+def test_a_write_that_fails_leaves_what_is_watched_to_its_expiry(three, write):
+    """EXEC asks the server whether it has expired; it was in ckv again."""
+    a, b, _ = three
+    b.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+    b.execute_command("SET", "k", "text", "PX", 300)
+    a.execute_command("WATCH", "k")
+    assert reply(b, *write) in (None, 0, b"text") or is_error(reply(b, *write))
+    assert reply(a, "MULTI") == b"OK" and reply(a, "SET", "other", 1) == b"QUEUED"
+    time.sleep(0.4)
+    assert reply(a, "EXEC") is None
+
+
 def test_an_idle_transaction_does_not_keep_the_strings_of_others_out(three):
     a, b, _ = three
     reply(a, "MULTI")
@@ -327,6 +353,22 @@ def test_what_a_script_has_moved_out_is_told_behind_the_pause_that_its_transacti
             assert reading.get("k").execute() == [b"100"]
         assert other.get("k") == b"100" and other.execute_command("GETBIT", "k", 2) == 1
         assert other.incr("k") == 101  # behind it
+    server.restart()
+    with server.client() as r:
+        assert r.get("k") == b"101"
+
+
+def test_what_a_transaction_moves_out_behind_its_own_pause_is_told_at_once(own_server):
+    """The AOF had what came then before the move."""
+    server = own_server({"ckv.prefixes": "*", "appendonly": "yes"})
+    with server.client() as r:
+        r.set("k", 100)
+        rewrite_aof(r)
+        with r.pipeline() as transaction:
+            transaction.execute_command("CLIENT", "PAUSE", 100, "WRITE")
+            transaction.execute_command("EVAL", "return redis.call('getbit', KEYS[1], 0)", 1, "k")
+            assert transaction.incr("k").execute()[1:] == [0, 101]
+        assert r.get("k") == b"101"
     server.restart()
     with server.client() as r:
         assert r.get("k") == b"101"
