@@ -4,13 +4,11 @@
 #include "keyspace/places.h"
 #include "server/filter.h"
 #include "server/own_call.h"
+#include "server/renamed.h"
 #include "server/role.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* Names that begin so are ours, and none is called this. */
-#define NOBODYS_KEY CKV_MAP_PREFIX "nothing"
 
 /* Asks for a key by a command that writes, but does and announces nothing where there is no such
  * key. Returns why the server refuses; 0: it does not. */
@@ -21,16 +19,12 @@ static int refusal(RedisModuleString *name) {
     return 0;
 }
 
-/* EROFS: it may be read from nonetheless (cluster-allow-reads-when-down). */
-static bool says_down(int refusal) {
-    return refusal == ENETDOWN || refusal == EROFS;
-}
-
-/* While the cluster is down the server refuses before it looks whose the slot is: nobody knows. But
- * where it may be read from, a command that reads is answered, or sent away. */
+/* While the cluster is down the server refuses before it looks whose the slot is: nobody knows
+ * (ENETDOWN). But where it may be read from (EROFS: cluster-allow-reads-when-down), a command that
+ * reads is answered, or sent away. */
 static bool refused(RedisModuleString *name) {
     int why = refusal(name);
-    if (why != EROFS) return why == EPERM || says_down(why);
+    if (why != EROFS) return why == EPERM || why == ENETDOWN;
     RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name);
     if (reply) RedisModule_FreeCallReply(reply);
     return !reply;
@@ -50,9 +44,12 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
 }
 
 bool tryagain_is_down(void) {
+    static const char down[] = "cluster_state:fail";
     if (places_layout() != PLACES_SLOTS) return false;
-    RedisModuleString *name = RedisModule_CreateString(NULL, NOBODYS_KEY, strlen(NOBODYS_KEY));
-    bool down = says_down(refusal(name));
-    RedisModule_FreeString(NULL, name);
-    return down;
+    size_t len = 0;
+    RedisModuleCallReply *reply = own_call(ckv.ctx, renamed_to("cluster"), "c", "INFO");
+    const char *text = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
+    bool is = text && len >= strlen(down) && !memcmp(text, down, strlen(down));
+    if (reply) RedisModule_FreeCallReply(reply);
+    return is;
 }
