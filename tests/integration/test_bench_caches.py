@@ -108,7 +108,8 @@ def test_objects_are_stored_until_their_time_has_come(cache, server):
         assert r.ttl(r.randomkey()) > 80_000
     cache("age", *sizes)
     with server.client() as r:
-        assert r.pttl(r.randomkey()) <= 500
+        key = r.randomkey()
+        assert key is None or r.pttl(key) <= 500
     found = cache("replay", *sizes, "--operations", 12000, "--clients", 8)
     assert found["sets"] == 12000 and found["gets"] == 0 and found["speed"] == pytest.approx(60, rel=0.01)
     with server.client() as r:
@@ -151,7 +152,9 @@ def test_turns_do_not_overlap_and_their_time_is_counted(cache, server):
     args = ["--records", 500, "--rate", 4000, "--operations", 2000, "--turns", 2]
     cache("fill", *args[:4])
     one = cache("replay", *args, "--turn", 1, "--pid", server.process.pid)
-    assert one["seconds"] >= 0.99 and 0 < one["cpu_us"] < 1000
+    assert one["seconds"] >= 0.99
+    # Of what has passed; a thread that waits for io-threads takes all of it.
+    assert 0 < one["cpu_us"] * one["requests"] <= 1.01e6 * one["seconds"]
 
 
 def test_a_report_that_is_lost_is_an_error(server, tmp_path):

@@ -254,7 +254,7 @@ def test_a_setting_that_is_not_about_memory_evicts_nothing(r, limited):
 def test_no_eviction_while_paused(r, limited):
     limited("allkeys-lru", 2 * MB)
     write(r, 0, 30_000)
-    r.execute_command("CLIENT", "PAUSE", 400, "WRITE")
+    r.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")
     before = evicted(r)
     r.config_set("maxmemory", r.info("memory")["used_memory"] - 100_000)
     time.sleep(0.2)

@@ -312,6 +312,7 @@ def start_with(server, data):
     return True
 
 
+@pytest.mark.timeout(400)  # a server that is not answered for a part of a file is given 40 s
 def test_a_file_cut_short(saved):
     server, data, stored = saved
     rng = random.Random(3)
@@ -412,7 +413,7 @@ def test_how_long_a_damaged_value_is(own_server):
 ROUNDS = 60
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_flipped_bits_without_a_checksum(saved):
     """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
     server, data, stored = saved

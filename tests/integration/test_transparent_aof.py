@@ -293,7 +293,7 @@ def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends, i
         rewrite_aof(r)
         held = [server.client() for _ in range(3)]
         commands = [("SETBIT", "k1", 1, 0), ("APPEND", "k2", "tail"), ("RENAME", "k3", "renamed")]
-        r.execute_command("CLIENT", "PAUSE", 700 if ends == "by itself" else 20000, "WRITE")
+        r.execute_command("CLIENT", "PAUSE", 2000 if ends == "by itself" else 20000, "WRITE")
         r.getbit("k2", 1)
         connections = [client.connection_pool.get_connection() for client in held]
         for connection, command in zip(connections, commands):

@@ -11,7 +11,7 @@ KINDS = {
     "text": [("SET", "k", "hello")],
     "number": [("SET", "k", "123")],
     "list": [("RPUSH", "k", "a")],
-    "expiring": [("SET", "k", "7", "EX", "1000")],
+    "expiring": [("SET", "k", "7", "EX", "100")],
     "expired": [("SET", "k", "7", "PX", "5")],
     "expired list": [("RPUSH", "k", "a"), ("PEXPIRE", "k", "5")],
 }

@@ -103,11 +103,11 @@ def test_a_write_that_fails_leaves_what_is_watched_to_its_expiry(three, write):
     """EXEC asks the server whether it has expired; it was in ckv again."""
     a, b, _ = three
     b.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
-    b.execute_command("SET", "k", "text", "PX", 300)
+    b.execute_command("SET", "k", "text", "PX", 1000)
     a.execute_command("WATCH", "k")
     assert reply(b, *write) in (None, 0, b"text") or is_error(reply(b, *write))
     assert reply(a, "MULTI") == b"OK" and reply(a, "SET", "other", 1) == b"QUEUED"
-    time.sleep(0.4)
+    time.sleep(1.1)
     assert reply(a, "EXEC") is None
 
 
