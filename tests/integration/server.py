@@ -124,15 +124,14 @@ class Server:
         # the threads, after it has written the file (8.6.3, without a module, in 1 round of 25 of kill -9).
         if lines.get("appendfsync") == "always" and "io-threads" in lines and self._is_redis_8():
             lines["io-threads"] = 1
-        conf = os.path.join(self.dir, "redis.conf")
-        with open(conf, "w") as f:
+        with open(self.conf_path, "w") as f:
             if self.module:
                 f.write(f"loadmodule {MODULE}\n")
             f.writelines(f"{name} {value}\n" for name, value in lines.items())
         self._log_start = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
         with open(self.log_path, "ab") as out:
             self.process = subprocess.Popen(
-                [*self.prefix, self.binary, conf],
+                [*self.prefix, self.binary, self.conf_path],
                 env={**os.environ, **self.env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -208,6 +207,10 @@ class Server:
     @property
     def log_path(self):
         return os.path.join(self.dir, "server.log")
+
+    @property
+    def conf_path(self):
+        return os.path.join(self.dir, "redis.conf")
 
     @property
     def rdb_path(self):

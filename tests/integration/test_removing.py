@@ -28,16 +28,35 @@ def write_plain_aof(r):
     assert about()["aof_last_bgrewrite_status"] == "ok"
 
 
+def names_of_ckv(r):
+    """In rules of users."""
+    commands = {name.decode() for name in r.execute_command("COMMAND", "LIST", "FILTERBY", "MODULE", "ckv")}
+    return {sign + name for sign in "+-" for name in commands | {"@ckv"}}
+
+
 def restart_without(server):
+    """Step 5, with the file that the server has written, and the restart."""
+    with server.client() as r:
+        ours = names_of_ckv(r)
+        assert r.execute_command("CONFIG", "REWRITE") == b"OK"
+        with open(server.conf_path) as f:
+            lines = [line.split() for line in f if line.strip() and not line.startswith("#")]
     server.module = False
-    server.config = {k: v for k, v in server.config.items() if not k.startswith("ckv.")}
-    server.config |= {"appendonly": "yes", "aof-use-rdb-preamble": "no"}
+    server.config = {}
+    for words in lines:
+        name = " ".join(words[:2]) if words[0] == "user" else words[0]
+        if name != "loadmodule" and name != "port" and not name.startswith("ckv."):
+            server.config[name] = " ".join(word for word in words[len(name.split()) :] if word not in ours)
     server.restart(save=False)
 
 
 def test_step_by_step(own_server):
     primary = own_server({"ckv.prefixes": '"user:"', **FAST})
     replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", "ckv.prefixes": '"user:"', **FAST})
+    for server in primary, replica:
+        with server.client() as r:
+            beside = ["-@ckv"] if b"ckv" in r.execute_command("ACL", "CAT") else ["-cget", "-cset"]
+            r.execute_command("ACL", "SETUSER", "someone", "on", "nopass", "~user:*", "+@all", "-get", *beside)
     with primary.client() as r, replica.client() as second:
         wait_for(lambda: link_is_up(second), what="the replica")
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
@@ -55,7 +74,8 @@ def test_step_by_step(own_server):
         old = r.execute_command("INFO", "server")["redis_version"] < "7.2"
     if old:
         restart_without(primary)
-        replica.config["replicaof"] = f"127.0.0.1 {primary.port}"
+        with replica.client() as second:
+            second.execute_command("REPLICAOF", "127.0.0.1", primary.port)  # it is elsewhere now
         restart_without(replica)
     else:
         restart_without(replica)
@@ -63,7 +83,6 @@ def test_step_by_step(own_server):
             wait_for(lambda: link_is_up(second), what="the replica")
             r.execute_command("FAILOVER")
             wait_for(lambda: second.execute_command("INFO", "replication")["role"] == "master", what="the failover")
-        primary.config["replicaof"] = f"127.0.0.1 {replica.port}"
         restart_without(primary)
     own = {(0, b"own:%d" % i): (b"string", b"%d" % i, -1) for i in range(500)}
     for server in primary, replica:
@@ -71,6 +90,7 @@ def test_step_by_step(own_server):
             if "replicaof" in server.config:
                 wait_for(lambda: link_is_up(r) or r.execute_command("INFO", "replication")["role"] == "master", what="the link")
             assert all(b"ckv" not in module for module in r.execute_command("MODULE", "LIST"))
+            assert r.execute_command("ACL", "DRYRUN", "someone", "SET", "user:1", "v") == b"OK"
             assert_same(before | own, state(r))
             # A replica writes its AOF anew after a full sync, and does not end before that is done.
             busy = "aof_rewrite_in_progress", "aof_rewrite_scheduled"
