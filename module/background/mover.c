@@ -35,6 +35,10 @@
 #define STOP_ROOM   (64 << 10) /* bytes: with less, nothing more moves out, */
 #define RESUME_ROOM (1 << 20)  /* and goes on with so much */
 
+/* How long a long value waits for room to be young, and for how long others then do not. */
+#define PATIENCE_US   1000000
+#define IMPATIENCE_US 60000000
+
 /* How long it is believed that a cluster is down, or is not. */
 #define DOWN_US    100000
 #define NAME_SHOWN 128 /* bytes of a key's name in the log */
@@ -51,6 +55,7 @@ typedef struct job {
     int64_t saved_bytes;
     uint64_t changes;  /* of prefixes that it knows of */
     uint64_t arrivals; /* of maps, when it began */
+    uint64_t full_us;  /* when there was no room for a long value first; 0: there is */
     char *prefix;      /* of CKV MOVE; NULL: none */
 } job;
 
@@ -103,14 +108,18 @@ static bool is_kept_for_import(RedisModuleCtx *ctx, RedisModuleString *name) {
     return expired;
 }
 
+static move_result put_aside(const RedisModuleString *name) {
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    aside_note(key, len);
+    return MOVE_LEFT;
+}
+
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (is_kept_for_import(ctx, name)) return MOVE_NOTHING;
-    if (queued_holds(name) || !is_settled(ctx, key, len)) {
-        aside_note(key, len);
-        return MOVE_LEFT;
-    }
+    if (queued_holds(name) || !is_settled(ctx, key, len)) return put_aside(name);
     move_result result = move_in_if_smaller(ctx, name, saved);
     if (result == MOVE_DONE) replicate_moved_in(ctx, name);
     return result;
@@ -136,18 +145,30 @@ static void tell_left(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (!move_has_record(ctx, name)) replicate_left(ctx, name);
 }
 
-static void move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name) {
+/* Whether a long value waits here for the encoders, or the walk goes on without it. */
+static bool waits_for_room(job *j) {
+    uint64_t now_us = clock_monotonic_us();
+    if (!j->full_us || now_us - j->full_us >= IMPATIENCE_US) j->full_us = now_us;
+    return now_us - j->full_us < PATIENCE_US;
+}
+
+/* False: it is this key's turn again when there is room. */
+static bool move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name) {
     job *j = &mover.jobs[way];
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    if (!j->walk.wanted(key, len)) return; /* any more */
+    if (!j->walk.wanted(key, len)) return true; /* any more */
     move_result result = way == MOVER_OUT    ? carry_out(ctx, name)
                          : aside_holds(name) ? MOVE_LEFT
                                              : take_in(ctx, name, &j->saved_bytes);
+    if (result == MOVE_LATER && waits_for_room(j)) return false;
+    if (result == MOVE_DONE) j->full_us = 0;
+    if (result == MOVE_LATER) result = put_aside(name);
     j->moved += result == MOVE_DONE;
     j->left += result == MOVE_LEFT || result == MOVE_TAKEN;
     if (way == MOVER_IN && result == MOVE_LEFT) tell_left(ctx, name);
     if (result == MOVE_TAKEN && !j->told_of_two) tell_of_two(j, key, len);
+    return true;
 }
 
 /* Strings whose time aside is over. False: there was none. */
@@ -158,7 +179,7 @@ static bool take_back(RedisModuleCtx *ctx) {
     const char *key = RedisModule_StringPtrLen(name, &len);
     bool back = belongs_in(key, len);
     for (int db = 0; back && RedisModule_SelectDb(ctx, db) == REDISMODULE_OK; db++)
-        take_in(ctx, name, &mover.jobs[MOVER_IN].saved_bytes);
+        if (take_in(ctx, name, &mover.jobs[MOVER_IN].saved_bytes) == MOVE_LATER) put_aside(name);
     RedisModule_FreeString(NULL, name);
     return true;
 }
@@ -240,6 +261,7 @@ static void begin(RedisModuleCtx *ctx, mover_way way) {
     j->waits_for = NULL;
     j->moved = j->left = 0;
     j->saved_bytes = 0;
+    j->full_us = 0;
     j->began_us = clock_monotonic_us();
     j->arrivals = maps_arrivals();
     j->changes = prefixes_changes(moves[way]);
@@ -281,7 +303,11 @@ static void go_on(RedisModuleCtx *ctx, mover_way way, uint64_t until_us) {
             return;
         }
         if (answer == WALK_NO_KEY) continue;
-        move_key(ctx, way, name);
+        if (!move_key(ctx, way, name)) {
+            walk_again(&j->walk);
+            note_wait(way, "ckv.young-memory");
+            return;
+        }
         RedisModule_FreeString(NULL, name);
         note_wait(way, way_kept_by(way));
     }

@@ -95,3 +95,7 @@ walk_answer walk_step(walk *w, RedisModuleCtx *ctx, RedisModuleString **name) {
     *name = w->names[w->first++];
     return WALK_KEY;
 }
+
+void walk_again(walk *w) {
+    w->first--;
+}

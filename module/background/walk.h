@@ -36,5 +36,7 @@ void walk_end(walk *w);
 /* Goes a step. WALK_KEY: *name is a key, which the caller frees, and ctx has its database selected;
  * it may have changed since it was found. */
 walk_answer walk_step(walk *w, RedisModuleCtx *ctx, RedisModuleString **name);
+/* The key that it has just told of is told of once more, next. It is the walk's again. */
+void walk_again(walk *w);
 
 #endif

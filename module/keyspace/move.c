@@ -172,7 +172,9 @@ typedef struct incoming {
     int db;
     uint32_t place;
     const uint8_t *key, *value;
-    size_t key_len, len, native_bytes; /* native_bytes: that it takes in the server's own form */
+    size_t key_len, len;
+    size_t native_bytes; /* that it takes in the server's own form */
+    size_t expected;     /* that the value will take, encoded, about */
     int64_t at_ms, now_ms;
     uint16_t code; /* of at_ms, since now_ms */
     uint8_t uses;
@@ -241,6 +243,7 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
     if (result != MOVE_DONE) return result;
     uint64_t after = first ? map_bytes(to->m) + HOME_BYTES : map_record_bytes(&to->m->totals);
     if (in->at_ms != EXPIRY_NEVER) due_note(in->db, name, in->at_ms, in->now_ms);
+    if (value->young) after -= value->len - in->expected;
     *saved += (int64_t)in->native_bytes - (int64_t)(after - before);
     RedisModule_DeleteKey(in->handle);
     ckv.stats.moved_in++;
@@ -251,11 +254,12 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const i
 #define RECORD_BYTES 16
 #define NATIVE_BYTES 64
 
-/* By a tenth at least. Before anything has been learned nobody knows what will be. */
+/* By a tenth at least. Of short ones nobody knows what will be before anything has been learned. */
 static bool is_smaller(const incoming *in, size_t encoded) {
     size_t native = in->key_len + in->len + NATIVE_BYTES;
-    bool learned = codecs_current_id(&ckv.shared.codecs) != CODEC_RAW || in->len > CODEC_PHRASE_MAX;
-    return !learned || in->key_len + encoded + RECORD_BYTES <= native - native / 10;
+    bool known =
+        codecs_current_id(&ckv.shared.codecs) != CODEC_RAW || in->len >= CODEC_ZSTD_PLAIN_MIN;
+    return !known || in->key_len + encoded + RECORD_BYTES <= native - native / 10;
 }
 
 /* Only the server's own commands read one. */
@@ -263,11 +267,26 @@ static bool is_hyperloglog(const incoming *in) {
     return in->len >= 16 && !memcmp(in->value, "HYLL", 4);
 }
 
-/* Of a young value nobody knows whether it is going to be smaller. */
-static bool encode(const incoming *in, bool if_smaller, codec_value *value) {
+/* Nobody is to wait for the compression of a long value: it comes in young, where values may be,
+ * in the place of hot ones too. */
+static move_result encode_long(incoming *in, codec_value *value) {
     map_shared *s = &ckv.shared;
-    return if_smaller ? codecs_encode(&s->codecs, &s->work, in->value, in->len, value)
-                      : map_encode(s, in->value, in->len, value);
+    bool young = s->young.limit > 0;
+    if (young && !young_has_room(&s->young, in->len, 0)) return MOVE_LATER;
+    in->expected = codec_estimate_len(&s->work, in->value, in->len);
+    if (!is_smaller(in, in->expected)) return MOVE_LEFT;
+    bool done = young ? map_encode(s, in->value, in->len, value)
+                      : codecs_encode_moved(&s->codecs, &s->work, in->value, in->len, value);
+    return done ? MOVE_DONE : MOVE_LEFT;
+}
+
+static move_result encode_if_smaller(incoming *in, codec_value *value) {
+    map_shared *s = &ckv.shared;
+    if (is_hyperloglog(in)) return MOVE_LEFT;
+    if (in->len > CODEC_CHEAPEST_MAX) return encode_long(in, value);
+    bool done = codecs_encode(&s->codecs, &s->work, in->value, in->len, value);
+    in->expected = value->len;
+    return done && is_smaller(in, value->len) ? MOVE_DONE : MOVE_LEFT;
 }
 
 /* Whether a string moves in, and as what. */
@@ -280,9 +299,10 @@ static move_result look_at(RedisModuleCtx *ctx, RedisModuleString *name, bool if
     /* Before its value is looked at, for which the server may put it elsewhere. */
     in->native_bytes = string_bytes(ctx, name, RedisModule_ValueLength(in->handle));
     in->value = (const uint8_t *)RedisModule_StringDMA(in->handle, &in->len, REDISMODULE_READ);
-    bool moves = !(if_smaller && is_hyperloglog(in)) && encode(in, if_smaller, value) &&
-                 (!if_smaller || is_smaller(in, value->len));
-    return moves ? MOVE_DONE : MOVE_LEFT;
+    if (if_smaller) return encode_if_smaller(in, value);
+    bool done = map_encode(&ckv.shared, in->value, in->len, value);
+    in->expected = in->len;
+    return done ? MOVE_DONE : MOVE_LEFT;
 }
 
 /* The same where there is no map for it. To make one is an event, and who is told may write the
@@ -310,7 +330,8 @@ static move_result move(RedisModuleCtx *ctx, RedisModuleString *name, bool if_sm
     if (result == MOVE_DONE) look_at_lent(&in, lent);
     if (result == MOVE_DONE) result = take_in(ctx, name, &in, &value, saved);
     /* What is left to the server is no reason to train. */
-    if (result == MOVE_DONE && if_smaller) codecs_note_written(&ckv.shared.codecs, &value);
+    if (result == MOVE_DONE && if_smaller && !value.young)
+        codecs_note_written(&ckv.shared.codecs, &value);
     RedisModule_CloseKey(in.handle);
     if (result != MOVE_DONE) drop_vain_map(ctx, &in);
     return result;

@@ -16,6 +16,7 @@ typedef enum move_result {
     MOVE_NOTHING, /* there is no string, or no record, of that name */
     MOVE_LEFT,    /* it stays as it is: no memory, damaged, or not what was asked for */
     MOVE_TAKEN,   /* it stays: where it would go there is another value of its name */
+    MOVE_LATER,   /* it stays, as there is no room for it to be young now */
 } move_result;
 
 /* Moves a record of ctx's database out into a native string with its value and expiry, if it has at
@@ -42,7 +43,8 @@ move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
 /* The same of one that was lent: the server can't have it in hand. NULL: what it was then is not
  * known any more. */
 move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key, const move_lent *lent);
-/* The same, unless it would not get much smaller; adds to *saved what it does, in bytes. */
+/* The same, unless it would not get much smaller, or is a long value, which would be compressed
+ * while everybody waits; adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);
 
 /* Whether some database has a record of that name, of that kind. */

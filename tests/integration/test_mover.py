@@ -163,6 +163,25 @@ def test_what_would_not_gain_stays_and_is_left_alone(own_server):
         assert info(r)["moved_in"] == before and moving(r, b"in")["seconds"] == told["seconds"]
 
 
+def test_what_would_not_gain_stays_where_nothing_has_been_learned(own_server):
+    with own_server(FAST).client() as r:
+        ask(r, [("SET", f"photo:{i}", noise(5000, i)) for i in range(100)])
+        ask(r, [("SET", f"photo:long:{i}", noise(100_000, i)) for i in range(10)])
+        ask(r, [("SET", f"photo:text:{i}", value * 10) for i, value in enumerate(texts(100))])
+        told = move_in(r, "photo:")
+        assert (told["moved"], told["left"]) == (100, 110)
+
+
+def test_long_values_wait_for_room_to_be_young(own_server):
+    server = own_server({"ckv.young-memory": "256kb", **FAST})
+    values = {f"page:{i}": bytes(f"{i:<9}", "ascii") * 12_000 for i in range(30)}
+    with server.client() as r:
+        r.mset(values)
+        told = move_in(r, "page:")
+        assert (told["moved"], told["left"]) == (len(values), 0)
+        assert r.mget(values) == list(values.values())
+
+
 def test_what_stays_is_not_learned_from(own_server):
     """10 MB that do not compress are no sign that the data has changed if none of it is taken in."""
     server = own_server({"ckv.train-after": "1gb", **FAST})

@@ -1,13 +1,14 @@
 """Nothing that ckv does between commands holds up a client for long, whatever the records are."""
 
 import random
+import socket
 import threading
 import time
 
 import pytest
 
 from helpers import WORDS, info, load, wait_for
-from server import free_port
+from mover_data import wait_moved
 
 # What a slice may take of the server's main thread. The module keeps it under 2 ms; a machine that has more to do
 # than cores charges a thread for some of what others do to its caches, and now and then for more than that: what is
@@ -74,15 +75,18 @@ def assert_short_slices(own_server, config, work, **options):
 def test_a_replica_of_many_own_records_is_promoted(own_server):
     """Their names were freed at once."""
     names = 40_000
+    nobody = socket.socket()
+    nobody.bind(("127.0.0.1", 0))  # and does not listen
 
     def work(r):
-        r.execute_command("REPLICAOF", "127.0.0.1", free_port())
+        r.execute_command("REPLICAOF", "127.0.0.1", nobody.getsockname()[1])
         load(r, [b"v"] * names, ttl=100_000, batch=5000)
         used = r.info("memory")["used_memory"]
         r.execute_command("REPLICAOF", "NO", "ONE")
         wait_for(lambda: r.info("memory")["used_memory"] < used - 10 * names, what="that names are freed")
 
-    assert_short_slices(own_server, {"replica-read-only": "no"}, work)
+    with nobody:
+        assert_short_slices(own_server, {"replica-read-only": "no"}, work)
 
 
 @pytest.mark.parametrize("kind", LARGE)
@@ -96,6 +100,21 @@ def test_new_dictionaries(own_server, kind):
         check(r, kind)
 
     assert_short_slices(own_server, {"ckv.maps": 1, "ckv.train-after": "1gb"}, work)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LARGE if kind != "keys of 50 KB"])  # the names of a bucket are listed at once
+def test_moving_in_and_out(own_server, kind):
+    """They were compressed at once, and as well as the setting says."""
+
+    def work(r):
+        fill(r, kind, "SET")
+        for prefixes, way, moved in (("*", b"in", LARGE[kind][1]), ("", b"out", 0)):
+            r.execute_command("CONFIG", "SET", "ckv.prefixes", prefixes)
+            wait_moved(r, way)
+            wait_for(lambda: info(r)["records"] == moved and info(r)["young_records"] == 0, timeout=60, what="that all have moved")
+
+    config = {"ckv.maps": 1, "ckv.compression-level": 9, "ckv.move-cpu": 100, "ckv.young-memory": "512mb"}
+    assert_short_slices(own_server, config, work)
 
 
 @pytest.mark.parametrize("kind", LARGE)

@@ -39,6 +39,9 @@
 #define CODEC_PHRASE_MAX (64u << 10)
 #define CODEC_ZSTD_MAX   (1u << 20)
 
+/* Where nothing has been learned zstd finds nothing in less than this. Bytes. */
+#define CODEC_ZSTD_PLAIN_MIN 512
+
 /* Values longer than this are always encoded fast: nobody is to wait for more than a millisecond,
  * and what re-encodes them has no shorter steps. Bytes. */
 #define CODEC_CHEAPEST_MAX (8u << 10)
@@ -110,6 +113,9 @@ typedef struct codec_effort {
  * buffer of the workspace. False: out of memory. */
 bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, codec_effort effort,
                         const void *value, size_t n, codec_value *out);
+
+/* About how many bytes zstd makes of a value, by a part of it: where nobody is to wait for all. */
+size_t codec_estimate_len(codec_workspace *w, const void *value, size_t n);
 
 /* Whether an encoded value is one that any codec reads, and would have written just so: one of more
  * than CODEC_PHRASE_MAX bytes. It never has to be written anew for another codec. */

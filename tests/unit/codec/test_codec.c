@@ -173,6 +173,21 @@ static void empty_frame(const codec *c, codec_workspace *w) {
     CHECK(same_value(c, w, &encoded, "", 0));
 }
 
+static void estimates(codec_workspace *w) {
+    static uint8_t bytes[CODEC_ZSTD_MAX];
+    uint64_t state = 1;
+    const size_t lengths[] = {1, 9000, 100000, sizeof bytes};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t n = lengths[i];
+        for (size_t k = 0; k < n; k++)
+            bytes[k] =
+                (uint8_t)((state = state * 6364136223846793005u + 1442695040888963407u) >> 56);
+        CHECK(codec_estimate_len(w, bytes, n) >= n); /* noise */
+        for (size_t k = 0; k < n; k++) bytes[k] = (uint8_t)values[k / 60 % RECORDS][k % 60];
+        CHECK(n == 1 || codec_estimate_len(w, bytes, n) < n / 2);
+    }
+}
+
 /* Long values are read by any codec, those of an earlier version once they have been moved. */
 static void long_values(codecs *all, codec_workspace *w, codec *c) {
     static uint8_t text[CODEC_ZSTD_MAX + 2], frame[2 * CODEC_ZSTD_MAX];
@@ -238,6 +253,7 @@ int main(void) {
     codecs_init(&all, &mem_libc, 3);
     CHECK(workspace_init(&w, &mem_libc));
     empty_frame(codecs_get(&all, CODEC_RAW), &w);
+    estimates(&w);
     all_round_trips(&all, &w, CODEC_RAW);
     codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
     codec *c = codec_train(&mem_libc, &s, 2 << 20, 3);
