@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLE 1000 /* records; of so many all are counted */
-#define TRIES  200  /* buckets that are looked at for them */
+#define SAMPLE 1000 /* records; of so many all are counted, */
+#define TRIES  200  /* or buckets are looked at for them */
+/* Of values: to tell the length of an encoded one is to go over it, and everybody waits. */
+#define ALL_BYTES  (2u << 20)
+#define SOME_BYTES (1u << 20)
 
 static const char units[] = " KMGTPE";
 
@@ -23,15 +26,17 @@ static int bin_of(size_t len) {
 typedef struct counting {
     string_sizes sizes;
     map *from;
-    uint64_t records;
+    uint64_t records, bytes;
 } counting;
 
 static bool count(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     counting *c = context;
     (void)key, (void)key_len;
     size_t len = map_value_len(c->from, pos);
-    if (len != CODEC_NO_ROOM) c->sizes.bins[bin_of(len)]++; /* else it is damaged */
     c->records++;
+    if (len == CODEC_NO_ROOM) return true; /* it is damaged */
+    c->sizes.bins[bin_of(len)]++;
+    c->bytes += len;
     return true;
 }
 
@@ -48,7 +53,7 @@ static void count_all(counting *c, int db) {
 }
 
 static void count_some(counting *c, int db) {
-    for (int i = 0; i < TRIES && c->records < SAMPLE; i++) {
+    for (int i = 0; i < TRIES && c->records < SAMPLE && c->bytes < SOME_BYTES; i++) {
         uint64_t random[2];
         RedisModule_GetRandomBytes((unsigned char *)random, sizeof random);
         const keyed_map *s = maps_any_at(db, random[0]);
@@ -58,9 +63,10 @@ static void count_some(counting *c, int db) {
 
 void string_sizes_add_records(string_sizes *s, int db) {
     counting c = {.records = 0};
-    uint64_t records = maps_totals_of(db).totals.records;
+    map_totals all = maps_totals_of(db).totals;
+    uint64_t records = all.records;
     if (records == 0) return;
-    if (records > SAMPLE) count_some(&c, db);
+    if (records > SAMPLE || all.value_bytes > ALL_BYTES) count_some(&c, db);
     if (c.records == 0) count_all(&c, db);
     double each = (double)records / (double)(c.records ? c.records : 1);
     for (int i = 0; i < STRING_SIZES_BINS; i++)
