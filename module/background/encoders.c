@@ -12,16 +12,17 @@ typedef struct line {
 
 /* In no order. */
 typedef struct heap {
-    uncounted_batch *batch[UNCOUNTED_AWAY];
+    void *batch[ENCODERS_PAGES_AWAY];
     unsigned count;
 } heap;
+_Static_assert(UNCOUNTED_AWAY <= ENCODERS_PAGES_AWAY, "a heap has room for all of a kind");
 
 /* Between the main thread and the encoders. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t filled;
     line waiting, done;
-    heap uncounted, counted;
+    heap uncounted, counted, pages, anew;
     unsigned threads, wanted;
 } desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
 
@@ -37,12 +38,25 @@ static job *leave(line *l) {
     return j;
 }
 
-static void put(heap *h, uncounted_batch *b) {
+static void put(heap *h, void *b) {
     h->batch[h->count++] = b;
 }
 
-static uncounted_batch *take(heap *h) {
+static void *take(heap *h) {
     return h->count > 0 ? h->batch[--h->count] : NULL;
+}
+
+static void locked_put(heap *h, void *b) {
+    pthread_mutex_lock(&desk.lock);
+    put(h, b);
+    pthread_mutex_unlock(&desk.lock);
+}
+
+static void *locked_take(heap *h) {
+    pthread_mutex_lock(&desk.lock);
+    void *b = take(h);
+    pthread_mutex_unlock(&desk.lock);
+    return b;
 }
 
 void encoders_done(job *j) {
@@ -53,13 +67,16 @@ void encoders_done(job *j) {
 
 /* ---- an encoder ------------------------------------------------------------------------------ */
 
-/* Waits for something to do. False: the thread is not wanted any more. */
-static bool wait_for_work(job **j) {
+/* Waits for something to do: values, pages, or to count. False: the thread is not wanted any more.
+ */
+static bool wait_for_work(job **j, recode_batch **pages) {
     *j = NULL;
+    *pages = NULL;
     pthread_mutex_lock(&desk.lock);
-    while (desk.threads <= desk.wanted && desk.uncounted.count == 0 && !(*j = leave(&desk.waiting)))
+    while (desk.threads <= desk.wanted && desk.uncounted.count == 0 &&
+           !(*j = leave(&desk.waiting)) && !(*pages = take(&desk.pages)))
         pthread_cond_wait(&desk.filled, &desk.lock);
-    bool wanted = *j || desk.threads <= desk.wanted;
+    bool wanted = *j || *pages || desk.threads <= desk.wanted;
     if (!wanted) {
         desk.threads--;
         pthread_cond_signal(&desk.filled); /* what woke this one may have been for another */
@@ -87,13 +104,24 @@ static void encode(job *j, codec_workspace *work, bool ready) {
     encoders_done(j);
 }
 
+static void write_anew(recode_batch *b, codec_workspace *work, bool ready) {
+    for (uint32_t i = 0; ready && i < b->count; i++) {
+        recode_page(b, i, work);
+        count_all();
+    }
+    if (ready) workspace_trim(work);
+    locked_put(&desk.anew, b);
+}
+
 static void *encoder(void *unused) {
     codec_workspace work;
     bool ready = workspace_init(&work, &mem_libc);
+    recode_batch *pages;
     (void)unused;
-    for (job *j; wait_for_work(&j);) {
+    for (job *j; wait_for_work(&j, &pages);) {
         count_all();
         if (j) encode(j, &work, ready);
+        if (pages) write_anew(pages, &work, ready);
     }
     if (ready) workspace_free(&work);
     return NULL;
@@ -107,7 +135,8 @@ void encoders_want(unsigned threads) {
     if (desk.threads > threads) pthread_cond_broadcast(&desk.filled);
     if (threads == 0) {
         for (job *j; (j = leave(&desk.waiting)) != NULL;) join(&desk.done, j);
-        for (uncounted_batch *b; (b = take(&desk.uncounted)) != NULL;) put(&desk.counted, b);
+        for (void *b; (b = take(&desk.uncounted)) != NULL;) put(&desk.counted, b);
+        for (void *b; (b = take(&desk.pages)) != NULL;) put(&desk.anew, b);
     }
     pthread_mutex_unlock(&desk.lock);
 }
@@ -143,16 +172,25 @@ job *encoders_take_done(void) {
     return j;
 }
 
-void encoders_give_uncounted(uncounted_batch *b) {
+static void give(heap *h, void *b) {
     pthread_mutex_lock(&desk.lock);
-    put(&desk.uncounted, b);
+    put(h, b);
     pthread_cond_signal(&desk.filled);
     pthread_mutex_unlock(&desk.lock);
 }
 
+void encoders_give_uncounted(uncounted_batch *b) {
+    give(&desk.uncounted, b);
+}
+
 uncounted_batch *encoders_take_counted(void) {
-    pthread_mutex_lock(&desk.lock);
-    uncounted_batch *b = take(&desk.counted);
-    pthread_mutex_unlock(&desk.lock);
-    return b;
+    return locked_take(&desk.counted);
+}
+
+void encoders_give_pages(recode_batch *b) {
+    give(&desk.pages, b);
+}
+
+recode_batch *encoders_take_pages(void) {
+    return locked_take(&desk.anew);
 }

@@ -1,20 +1,21 @@
 /*
- * encoders.h: the threads that encode what is young (settle.h), and count what is uncounted
- * (core/map/map_uncounted.h).
+ * encoders.h: the threads that encode what is young (settle.h), write pages of old codecs anew
+ * (reencode.h), and count what is uncounted (core/map/map_uncounted.h).
  *
  *      main thread                an encoder
  *
- *      encoders_give()     ----->  encode, count
+ *      encoders_give()     ----->  count, encode, write anew
  *      encoders_take_done() <----  done
  *
  * A batch belongs to one side at a time; the lists between them are under a lock. A batch holds
- * copies of values, and keeps the codec that it is for. So an encoder shares nothing else with the
- * main thread, whose functions these are; and whatever becomes of the maps meanwhile, flushed or
- * freed on another thread, is no concern of its.
+ * copies of values or pages, and keeps the codecs that it is for. So an encoder shares nothing else
+ * with the main thread, whose functions these are; and whatever becomes of the maps meanwhile,
+ * flushed or freed on another thread, is no concern of its.
  */
 #ifndef CKV_ENCODERS_H
 #define CKV_ENCODERS_H
 
+#include "core/map/map_recode.h"
 #include "core/map/map_uncounted.h"
 #include "core/map/map_young.h"
 
@@ -46,5 +47,11 @@ job *encoders_take_done(void);
 void encoders_give_uncounted(uncounted_batch *b);
 /* One that is counted; NULL: there is none. */
 uncounted_batch *encoders_take_counted(void);
+
+/* Pages to write anew, when there is nothing else to do: so many batches at most. */
+#define ENCODERS_PAGES_AWAY 8
+void encoders_give_pages(recode_batch *b);
+/* A batch that is done with, if only as no threads are wanted any more. NULL: there is none. */
+recode_batch *encoders_take_pages(void);
 
 #endif

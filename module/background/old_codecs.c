@@ -1,6 +1,7 @@
 /* old_codecs.c: see old_codecs.h. */
 #include "background/old_codecs.h"
 
+#include "background/reencode.h"
 #include "background/settle.h"
 #include "background/train.h"
 #include "keyspace/maps.h"
@@ -14,7 +15,7 @@ static void clear_empty_store(void) {
     static int64_t empty_ms;
     static bool used;
     static uint64_t written; /* by the last time; a store may be filled and flushed in between */
-    if (maps_any() || train_running() || settle_running()) {
+    if (maps_any() || train_running() || settle_running() || reencode_running()) {
         used = true;
         empty_ms = 0;
     } else if (!empty_ms) {

@@ -1,6 +1,7 @@
 /* reencode.c: bringing every page to the current codec. See reencode.h. */
 #include "background/reencode.h"
 
+#include "background/encoders.h"
 #include "background/evict.h"
 #include "background/settle.h"
 #include "core/map/map_reencode.h"
@@ -9,44 +10,130 @@
 #include "server/clock.h"
 #include "server/waiting.h"
 
+#include <stdlib.h>
+
 /* Bytes in one go, which take less than half a millisecond; a longer value is a go of its own. */
 #define GO_BYTES (4u << 10)
 
 static struct {
-    bool running;
-    uint64_t arrivals; /* of maps, when it began */
+    enum { DONE, GIVING, WAITING, HERE } stage; /* of the pass */
+    uint64_t arrivals;                          /* of maps, when it began */
     maps_cursor cursor;
     mem_retired old; /* pages that are written anew */
+    uint64_t left;   /* pages that the encoders could not write anew, or could in vain */
     waiting clients;
     uint64_t young; /* where their encoding must come to before the clients are answered */
 } pass;
+
+static struct {
+    recode_batch *open; /* is being filled; NULL: none */
+    recode_batch *back; /* is being put back, up to this page; NULL: none */
+    uint32_t put;
+    unsigned away; /* batches that were given */
+} pages;
 
 void reencode_init(void) {
     maps_cursor_register(&pass.cursor);
 }
 
+static void end_batch(recode_batch *b) {
+    pass.left += b->left;
+    recode_end(b, &ckv.shared);
+    free(b);
+}
+
+/* What was begun may be for a codec of before. */
 void reencode_start(void) {
-    pass.running = true;
+    bool aside = encoders_there();
+    if (pages.open) end_batch(pages.open);
+    pages.open = NULL;
+    pass.stage = aside ? GIVING : HERE;
+    pass.left = aside ? 0 : UINT64_MAX;
     pass.arrivals = maps_arrivals();
     maps_cursor_start(&pass.cursor);
 }
 
 static void finish(void) {
-    pass.running = false;
+    pass.stage = DONE;
     mem_free_retired(&ckv.mem, &pass.old);
     codecs_remove_unused(&ckv.shared.codecs);
 }
 
 /* When all is of the current codec that was there when the last client came, young values too. */
 static void answer(void) {
-    if (pass.clients.count == 0 || pass.running || !settle_has_come_to(pass.young)) return;
+    if (pass.clients.count == 0 || pass.stage != DONE || !settle_has_come_to(pass.young)) return;
     waiting_answer(&pass.clients, NULL);
 }
 
-/* True: the bucket is done with. If memory runs out or a record is damaged, the codec of what is
+/* ---- by way of the encoders ------------------------------------------------------------------ */
+
+/* Puts back what the encoders have written anew, until a time. */
+static void collect(uint64_t now_ticks, uint64_t deadline_us) {
+    while (pages.back || (pages.back = encoders_take_pages())) {
+        for (recode_batch *b = pages.back; pages.put < b->count; pages.put++) {
+            if (clock_monotonic_us() >= deadline_us) return;
+            map *m = maps_of_owner(b->items[pages.put].owner);
+            if (m && !recode_put(b, pages.put, m, now_ticks, &pass.old)) pass.left++;
+        }
+        end_batch(pages.back);
+        pages.back = NULL;
+        pages.put = 0;
+        pages.away--;
+    }
+}
+
+/* In libc's memory: what is taken for a moment is not to be made room for. */
+static bool open_batch(void) {
+    if (pages.open) return true;
+    if (pages.away == ENCODERS_PAGES_AWAY || !(pages.open = malloc(sizeof *pages.open)))
+        return false;
+    recode_begin(pages.open, &ckv.shared);
+    return true;
+}
+
+static void give_batch(void) {
+    if (pages.open && pages.open->count > 0) {
+        encoders_give_pages(pages.open);
+        pages.away++;
+    } else if (pages.open) {
+        end_batch(pages.open);
+    }
+    pages.open = NULL;
+}
+
+/* Gives the encoders what is to be written anew, until a time; as long as there are any, and memory
+ * for batches. */
+static void distribute(uint64_t deadline_us) {
+    keyed_map *s;
+    uint32_t bucket;
+    bool can = encoders_there() && (open_batch() || pages.away > 0);
+    while (clock_monotonic_us() < deadline_us && (!can || open_batch())) {
+        if (!can || !maps_cursor_next(&pass.cursor, &s, &bucket)) {
+            give_batch();
+            pass.stage = WAITING;
+            return;
+        }
+        if (recode_fill(pages.open, s->m, bucket)) continue;
+        maps_cursor_again(&pass.cursor, s, bucket);
+        give_batch();
+    }
+}
+
+/* The pass goes on to its end here. */
+static void begin_here(void) {
+    pass.stage = HERE;
+    maps_cursor_start(&pass.cursor);
+}
+
+/* ---- here ------------------------------------------------------------------------------------ */
+
+/* False: nothing can be done now. If memory runs out or a record is damaged, the codec of what is
  * left stays in use. */
 static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks) {
-    return map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old) != MAP_MORE;
+    map_step step = map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old);
+    if (step == MAP_MORE || step == MAP_WAITS)
+        maps_cursor_again(&pass.cursor, s, map_bucket_or_last(s->m, bucket));
+    return step != MAP_WAITS;
 }
 
 /* Whether maps have come back since the last pass, while it had to leave some old codec in use. */
@@ -64,32 +151,42 @@ static bool waits_for_child(void) {
 
 /* As often as will fit: no go is begun that would end after the slice, if it takes as long as the
  * last one. */
-void reencode_step(uint64_t deadline_us) {
+static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
-    uint64_t now_ticks = expiry_ticks(clock_now_ms()), began_us, now_us = clock_monotonic_us();
-    if (waits_for_child()) return;
-    if (!pass.running && worth_another()) reencode_start();
-    while (pass.running && now_us < deadline_us) {
+    uint64_t began_us, now_us = clock_monotonic_us();
+    while (now_us < deadline_us) {
         if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
-            finish();
-            break;
+            if (pages.away == 0) finish();
+            return;
         }
-        if (!go_on(s, bucket, now_ticks))
-            maps_cursor_again(&pass.cursor, s, map_bucket_or_last(s->m, bucket));
+        if (!go_on(s, bucket, now_ticks)) return;
         began_us = now_us;
         now_us = clock_monotonic_us();
         if (now_us + (now_us - began_us) >= deadline_us) return;
     }
+}
+
+void reencode_step(uint64_t deadline_us) {
+    uint64_t now_ticks = expiry_ticks(clock_now_ms());
+    if (waits_for_child()) return;
+    if (pass.stage == DONE && worth_another()) reencode_start();
+    collect(now_ticks, deadline_us);
+    if (pass.stage == GIVING) distribute(deadline_us);
+    if (pass.stage == WAITING && pages.away == 0) begin_here();
+    if (pass.stage == HERE) go_on_here(now_ticks, deadline_us);
     answer();
 }
 
 bool reencode_running(void) {
-    return pass.running;
+    return pass.stage != DONE;
 }
 
 uint64_t reencode_pages_ahead(void) {
-    return pass.running ? maps_cursor_pages_ahead(&pass.cursor) : 0;
+    if (pass.stage == DONE) return 0;
+    uint64_t ahead = maps_cursor_pages_ahead(&pass.cursor);
+    if (pass.stage == HERE) return ahead < pass.left ? ahead : pass.left;
+    return ahead + pass.left + pages.away * RECODE_PAGES;
 }
 
 int reencode_now(RedisModuleCtx *ctx) {

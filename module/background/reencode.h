@@ -1,5 +1,11 @@
-/* reencode.h: bringing every page to the current codec, bucket by bucket between commands. It waits
- * while a child saves, but for a client or when memory is nearly full. */
+/*
+ * reencode.h: bringing every page to the current codec, bucket by bucket between commands. It waits
+ * while a child saves, but for a client or when memory is nearly full.
+ *
+ * Where there are encoder threads (encoders.h) they write the pages anew (core/map/map_recode.h),
+ * and what is left then is re-encoded here (core/map/map_reencode.h): pages that were written to
+ * meanwhile, and large values.
+ */
 #ifndef CKV_REENCODE_H
 #define CKV_REENCODE_H
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from helpers import assert_stored, info, is_error, load, noise, reply, texts, wait_for
+from helpers import assert_stored, cpu_seconds, info, is_error, load, noise, reply, texts, wait_for
 
 
 def json_rows(count):
@@ -284,6 +284,56 @@ def test_pages_wait_while_a_child_saves(own_server):
             os.kill(int(f.read()), signal.SIGKILL)
         wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="re-encoding when the child is gone")
         assert_stored(r, stored)
+
+
+def test_pages_are_written_anew_by_the_encoders(own_server):
+    """Nearly all of what it takes was the main thread's."""
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        stored = load(r, texts(60_000) + [b" ".join(texts(40, seed=i)) for i in range(2000)])
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        r.execute_command("CKV", "TRAIN")
+        before, main = r.info("cpu"), cpu_seconds(r)
+        r.execute_command("CKV", "OPTIMIZE")
+        main, after = cpu_seconds(r) - main, r.info("cpu")
+        whole = sum(after[name] - before[name] for name in ("used_cpu_user", "used_cpu_sys"))
+        assert main < whole / 2
+        assert info(r)["pages_to_reencode"] == 0 and info(r)["dictionaries"] == 1
+        assert_stored(r, stored)
+
+
+def test_what_is_written_while_pages_are_written_anew(own_server):
+    """By more and less encoders, in many maps and few, and in between none at all."""
+    rng = Random(5)
+    values = texts(3000) + [b" ".join(texts(count, seed=count)) for count in range(20, 600, 10)] + [noise(2000, i) for i in range(20)]
+    with own_server({"ckv.train-after": "1gb", "ckv.maps": 4}).client() as r:
+        stored = {}
+
+        def write(count):
+            pipe = r.pipeline(transaction=False)
+            for _ in range(count):
+                key = b"KEY:%d" % rng.randrange(8000)
+                if rng.random() < 0.2:
+                    stored.pop(key, None)
+                    pipe.execute_command("CDEL", key)
+                    continue
+                stored[key] = rng.choice(values)
+                expiry = rng.choice([(), ("EX", rng.randrange(1000, 10**6))])
+                pipe.execute_command("CSET", key, stored[key], *expiry)
+            pipe.execute()
+
+        write(20_000)
+        for threads in (1, 2, 0, 4, 1):
+            r.execute_command("CKV", "TRAIN")
+            for _ in range(20):
+                write(rng.choice([1, 50, 500]))
+                r.config_set("ckv.encode-threads", rng.choice([threads, threads, 0, 3]))
+            if rng.random() < 0.5:
+                r.execute_command("DEBUG", "RELOAD")
+            r.execute_command("CKV", "OPTIMIZE")
+            assert info(r)["pages_to_reencode"] == 0 and info(r)["dictionaries"] == 1
+            assert r.execute_command("CDBSIZE") == len(stored)
+            assert_stored(r, stored)
 
 
 def test_two_optimizes_at_once(own_server):

@@ -71,7 +71,8 @@ bool codecs_in_use(const codecs *all, uint8_t id) {
 
 void codecs_remove_unused(codecs *all) {
     for (uint32_t id = 1; id < CODECS_MAX; id++)
-        if (all->by_id[id] && !codecs_in_use(all, (uint8_t)id)) codecs_remove(all, (uint8_t)id);
+        if (all->by_id[id] && !all->held[id] && !codecs_in_use(all, (uint8_t)id))
+            codecs_remove(all, (uint8_t)id);
 }
 
 void codecs_remove(codecs *all, uint8_t id) {
@@ -113,10 +114,14 @@ bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, siz
     return codec_encode_value(codecs_current(all), w, &w->written, effort, value, n, out);
 }
 
+codec_effort codecs_effort_moved(const codecs *all) {
+    return (codec_effort){CODEC_CHEAPEST, all->zstd_level};
+}
+
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out) {
-    codec_effort effort = {CODEC_CHEAPEST,
-                           n > CODEC_PHRASE_MAX ? LONG_MOVED_LEVEL : all->zstd_level};
+    codec_effort effort = codecs_effort_moved(all);
+    if (n > CODEC_PHRASE_MAX) effort.zstd_level = LONG_MOVED_LEVEL;
     return codec_encode_value(codecs_current(all), w, &w->moved, effort, value, n, out);
 }
 

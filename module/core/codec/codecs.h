@@ -19,6 +19,7 @@ typedef struct codecs {
     const mem *mem;
     codec *by_id[CODECS_MAX];
     _Atomic uint64_t pages[CODECS_MAX]; /* that name it; maps are freed on other threads, too */
+    uint32_t held[CODECS_MAX];          /* by batches for other threads */
     size_t bytes;                       /* of all of them */
     uint64_t last_number;
     uint8_t current;
@@ -39,9 +40,9 @@ void codecs_set_zstd_level(codecs *all, int zstd_level);
 uint32_t codecs_add(codecs *all, codec *c);
 /* The id of a codec that is the same, byte by byte in a file; CODECS_MAX: there is none. */
 uint32_t codecs_find(const codecs *all, const uint8_t *file, size_t len);
-/* Frees a codec that is not in use. */
+/* Frees a codec that is not in use, nor held. */
 void codecs_remove(codecs *all, uint8_t id);
-/* Frees all that are not in use. */
+/* Frees all that are not in use, and held by nobody. */
 void codecs_remove_unused(codecs *all);
 /* From now on new values are written with this one; what has drifted is counted anew. */
 void codecs_use(codecs *all, uint8_t id);
@@ -61,6 +62,15 @@ static inline void codecs_note_page_gone(codecs *all, uint8_t id) {
 }
 /* Whether some page names a codec that was learned, or it is the current one. */
 bool codecs_in_use(const codecs *all, uint8_t id);
+
+/* A batch of what another thread encodes or decodes keeps a codec, which nothing else may need any
+ * more, until it is let go. */
+static inline void codecs_hold(codecs *all, uint8_t id) {
+    all->held[id]++;
+}
+static inline void codecs_let_go(codecs *all, uint8_t id) {
+    all->held[id]--;
+}
 
 /* NULL: there is none of that id. */
 static inline const codec *codecs_get(const codecs *all, uint8_t id) {
@@ -82,7 +92,9 @@ size_t codecs_bytes(const codecs *all);
  * new value, whatever is decoded or moved meanwhile. False: out of memory. */
 bool codecs_encode(const codecs *all, codec_workspace *w, const void *value, size_t n,
                    codec_value *out);
-/* The same in the cheapest way, for a value that is stored already and only changes its codec. */
+/* The same in the cheapest way, for a value that is stored already and only changes its codec; and
+ * how that is done for one of up to CODEC_PHRASE_MAX bytes. */
+codec_effort codecs_effort_moved(const codecs *all);
 bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *value, size_t n,
                          codec_value *out);
 

@@ -72,6 +72,8 @@ uint32_t map_page_cap(uint32_t bytes);
 
 /* PAGE_USES, if new pages have use counts. */
 uint8_t map_page_flags(const map *m);
+/* A page that has been made comes to the end of a bucket. False: out of memory. */
+bool map_take_page(map *m, bucket *b, page *p);
 /* A new page of so many bytes at the end of a bucket. NULL: out of memory. */
 page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes);
 /* A page goes to `old`, for the caller to free; NULL: it is freed at once. The large records that
@@ -79,6 +81,8 @@ page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes);
 void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old);
 /* The same for one that is in no bucket any more. */
 void map_drop_page(map *m, page *p, mem_retired *old);
+/* Another page takes its place. */
+void map_replace_page(map *m, page **at, page *by, mem_retired *old);
 
 /* Makes room for `grown` more bytes (they fit PAGE_BYTES). False: out of memory. */
 bool map_make_room(map *m, page **at, int grown);

@@ -156,18 +156,28 @@ uint8_t map_page_flags(const map *m) {
     return m->shared->count_uses ? PAGE_USES : 0;
 }
 
+static void count_page(map *m, const page *p) {
+    codecs_note_page(&m->shared->codecs, p->codec);
+    m->totals.pages++;
+    m->totals.page_bytes += p->cap;
+}
+
+bool map_take_page(map *m, bucket *b, page *p) {
+    bool taken = bucket_add(m->shared->mem, b, p);
+    if (taken) count_page(m, p);
+    return taken;
+}
+
 page **map_add_page(map *m, bucket *b, uint8_t codec, uint32_t bytes) {
     uint32_t cap = map_page_cap(bytes), n;
     page *p = m->shared->mem->alloc(cap);
-    if (!p || !bucket_add(m->shared->mem, b, p)) {
-        if (p) m->shared->mem->free(p);
-        return NULL;
-    }
+    if (!p) return NULL;
     page_init(p, cap, codec);
     p->flags = map_page_flags(m);
-    codecs_note_page(&m->shared->codecs, p->codec);
-    m->totals.pages++;
-    m->totals.page_bytes += cap;
+    if (!map_take_page(m, b, p)) {
+        m->shared->mem->free(p);
+        return NULL;
+    }
     return bucket_pages(b, &n) + n - 1;
 }
 
@@ -179,6 +189,12 @@ void map_drop_page(map *m, page *p, mem_retired *old) {
         mem_retire(m->shared->mem, old, p);
     else
         m->shared->mem->free(p);
+}
+
+void map_replace_page(map *m, page **at, page *by, mem_retired *old) {
+    map_drop_page(m, *at, old);
+    *at = by;
+    count_page(m, by);
 }
 
 void map_remove_page(map *m, bucket *b, uint32_t index, mem_retired *old) {

@@ -23,6 +23,24 @@ static bool take_time(reencoding *r, size_t len) {
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
+/* Of what may be young that is encoded anew takes so much: with more, values that are written would
+ * be encoded at once, and others fast. */
+#define YOUNG_SHARE(limit) ((limit) / 2)
+
+/* Whether a large value of so many bytes is for another thread to encode. */
+static bool may_be_young(const map *m, const map_key *k, size_t len) {
+    return m->group && k->len <= LARGE_LONG_KEY && young_is_long(len) &&
+           len + YOUNG_EXTRA <= YOUNG_SHARE(m->shared->young.limit);
+}
+
+static map_step make_young(reencoding *r, const map_key *k, const uint8_t *value, size_t len,
+                           map_record *out) {
+    const young_state *young = &r->m->shared->young;
+    if (young->bytes + len + YOUNG_EXTRA > YOUNG_SHARE(young->limit)) return MAP_WAITS;
+    out->large = map_young_new(r->m, k, value, len, r->now_ticks);
+    return out->large ? MAP_DONE : MAP_FAILED;
+}
+
 /* The record of a slot as the current codec writes it: a large one is a new one, or the same if it
  * need not be written anew. */
 static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_record *out) {
@@ -40,6 +58,7 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
         const uint8_t *value = map_value(r->m, &pos, &len);
         if (!value) return MAP_FAILED;
         if (!take_time(r, len)) return MAP_MORE;
+        if (out->large && may_be_young(r->m, k, len)) return make_young(r, k, value, len, out);
         if (!codecs_encode_moved(&shared->codecs, &shared->work, value, len, &encoded))
             return MAP_FAILED;
         out->value = encoded.bytes;
@@ -116,6 +135,8 @@ static map_step reencode_bucket(reencoding *r) {
             break;
         case MAP_MORE:
             return MAP_MORE;
+        case MAP_WAITS:
+            return MAP_WAITS;
         case MAP_FAILED:
             failed = true;
             i++;

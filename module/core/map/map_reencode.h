@@ -4,7 +4,8 @@
  * A record leaves its page, whose codec is an old one, for a page of the current codec in the same
  * bucket. In between the bucket is as good as any: what is left to do is what lies in old pages.
  * Values that are the same for all codecs (codec_is_common) move as they are; so no record takes
- * longer than encoding CODEC_PHRASE_MAX bytes does.
+ * longer than encoding CODEC_PHRASE_MAX bytes does. Other large ones become young (map_young.h)
+ * where values may: another thread encodes them.
  */
 #ifndef CKV_MAP_REENCODE_H
 #define CKV_MAP_REENCODE_H
@@ -14,6 +15,7 @@
 typedef enum map_step {
     MAP_DONE,
     MAP_MORE,   /* there is more to do: call again, with map_bucket_or_last() */
+    MAP_WAITS,  /* the same, when some values are young no longer */
     MAP_FAILED, /* out of memory or damaged: some records keep their codec */
 } map_step;
 

@@ -501,6 +501,14 @@ void page_set_uses(page *p, uint32_t slot, uint8_t count) {
     *at = (uint8_t)((*at & ~(PAGE_USES_MAX << shift)) | count << shift);
 }
 
+bool page_same_but_uses(const page *a, const page *b) {
+    if (memcmp(a, b, sizeof *a) != 0) return false;
+    size_t counts_at = (size_t)(uses(a) - (uint8_t *)a);
+    size_t behind = counts_at + (a->flags & PAGE_USES ? uses_bytes(a->slots) : 0);
+    return !memcmp(a, b, counts_at) &&
+           !memcmp((uint8_t *)a + behind, (uint8_t *)b + behind, a->cap - behind);
+}
+
 void page_age(page *p) {
     if (!(p->flags & PAGE_USES)) return;
     uint8_t *u = uses(p);

@@ -227,6 +227,8 @@ uint32_t page_uses_growth(const page *p);
 void page_set_uses(page *p, uint32_t slot, uint8_t uses);
 /* Takes one from every count that is not 0 yet. */
 void page_age(page *p);
+/* Whether two pages are the same, byte by byte, but for these counts. */
+bool page_same_but_uses(const page *a, const page *b);
 
 /* Moves the base: every code is written again as seen from there, past ones become EXPIRY_PAST. */
 void page_rebase(page *p, uint64_t base);

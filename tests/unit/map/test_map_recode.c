@@ -1,0 +1,222 @@
+/* Pages that are written anew aside take the place of what they were copied from, unless that was
+ * written to meanwhile; and nothing is lost, whatever happens to the map in between. */
+#include "codec/codec_train.h"
+#include "map/map_evict.h"
+#include "map/map_recode.h"
+#include "map/map_reencode.h"
+#include "../test.h"
+#include "group.h"
+
+#include <string.h>
+
+#define RECORDS 3000
+
+static const uint64_t secret[2] = {1, 2};
+static const int64_t now_ms = 1700000000000;
+static char text[1 << 18]; /* what values are cut from */
+
+static void make_text(void) {
+    static const char *const words[] = {"red ", "blue ", "green ", "nothing ", "the ", "whale "};
+    for (size_t at = 0; at < sizeof text;) {
+        const char *word = words[test_random() % 6];
+        size_t len = strlen(word);
+        if (len > sizeof text - at) len = sizeof text - at;
+        memcpy(text + at, word, len);
+        at += len;
+    }
+}
+
+/* What each record is to be. */
+static struct {
+    uint32_t from, len; /* in the text; len UINT32_MAX: there is no record */
+    int64_t at_ms;
+} model[RECORDS];
+
+/* Neighbours, and every fifth alone. */
+static size_t make_key(char *key, int i) {
+    return (size_t)sprintf(key, i % 5 ? "user:%d" : "user:%d:name", 100000 + i);
+}
+
+static void set(map *m, int i) {
+    char key[32];
+    static const int64_t ttls[] = {60000, 3600000, 90000000};
+    uint32_t most = test_random() % 500 ? 200 : 5000; /* bytes: some are large */
+    model[i].from = (uint32_t)(test_random() % (sizeof text - 5000));
+    model[i].len = (uint32_t)(test_random() % most);
+    model[i].at_ms = test_random() % 2 ? EXPIRY_NEVER : now_ms + ttls[test_random() % 3];
+    CHECK(map_store(m, key, make_key(key, i), text + model[i].from, model[i].len, model[i].at_ms,
+                    now_ms));
+}
+
+static bool find(map *m, int i, map_key *k, map_pos *pos) {
+    static char key[32];
+    map_key_init(m, k, key, make_key(key, i));
+    return map_find(m, k, pos);
+}
+
+static void unset(map *m, int i) {
+    map_key k;
+    map_pos pos;
+    if (find(m, i, &k, &pos)) map_delete(m, &k, &pos, expiry_ticks(now_ms));
+    model[i].len = UINT32_MAX;
+}
+
+static void check(map *m) {
+    uint64_t records = 0;
+    for (int i = 0; i < RECORDS; i++) {
+        map_key k;
+        map_pos pos;
+        size_t len;
+        bool there = find(m, i, &k, &pos);
+        CHECK(there == (model[i].len != UINT32_MAX));
+        if (!there) continue;
+        const uint8_t *value = map_value(m, &pos, &len);
+        CHECK(value && len == model[i].len && !memcmp(value, text + model[i].from, len));
+        int64_t at_ms = map_expiry_ms(&pos);
+        CHECK(model[i].at_ms == EXPIRY_NEVER
+                  ? at_ms == EXPIRY_NEVER
+                  : at_ms >= model[i].at_ms && at_ms <= model[i].at_ms + 200000);
+        records++;
+    }
+    CHECK(records == m->totals.records && map_sane(m) && group_follows(m));
+}
+
+static uint8_t train(map_shared *s, size_t bytes) {
+    static phrase_sample values[1000], keys[100];
+    static char names[100][32];
+    for (int i = 0; i < 1000; i++)
+        values[i] = (phrase_sample){text + test_random() % (sizeof text - 200), 200};
+    for (int i = 0; i < 100; i++)
+        keys[i] =
+            (phrase_sample){names[i], (uint32_t)make_key(names[i], (int)(test_random() % RECORDS))};
+    codec_samples samples = {keys, 100, values, 1000};
+    return (uint8_t)codecs_add(&s->codecs, codec_train(&mem_libc, &samples, bytes, 3));
+}
+
+static void anything(map *m) {
+    int i = (int)(test_random() % RECORDS);
+    map_key k;
+    map_pos pos;
+    switch (test_random() % 4) {
+    case 0:
+        set(m, i);
+        break;
+    case 1:
+        unset(m, i);
+        break;
+    case 2:
+        if (find(m, i, &k, &pos)) map_note_use(m, &pos);
+        break;
+    default:
+        if (!find(m, i, &k, &pos) || model[i].at_ms == EXPIRY_NEVER) return;
+        model[i].at_ms = now_ms + 7200000;
+        CHECK(
+            map_set_expiry(m, &k, &pos, expiry_code(model[i].at_ms, now_ms), expiry_ticks(now_ms)));
+    }
+}
+
+/* All pages of old codecs, with so many changes between copying and putting back a batch. Returns
+ * how many took their places. */
+static uint64_t recode(map *m, int changes) {
+    static codec_workspace work;
+    static recode_batch b;
+    mem_retired old = {0};
+    uint64_t done = 0;
+    CHECK(workspace_init(&work, &mem_libc));
+    for (uint32_t bucket = 0; bucket < m->buckets;) {
+        recode_begin(&b, m->shared);
+        for (; bucket < m->buckets && recode_fill(&b, m, bucket); bucket++) continue;
+        CHECK(b.count > 0 || bucket == m->buckets);
+        for (uint32_t i = 0; i < b.count; i++) recode_page(&b, i, &work);
+        for (int i = 0; i < changes; i++) anything(m);
+        for (uint32_t i = 0; i < b.count; i++)
+            done += recode_put(&b, i, m, expiry_ticks(now_ms), &old);
+        CHECK(b.count == 0 || !recode_put(&b, 0, m, expiry_ticks(now_ms), NULL));
+        recode_end(&b, m->shared);
+    }
+    mem_free_retired(&mem_libc, &old);
+    workspace_free(&work);
+    return done;
+}
+
+static uint64_t pages_of_old_codecs(const map *m) {
+    uint64_t old = 0;
+    for (uint32_t id = 0; id < CODECS_MAX; id++)
+        if (id != codecs_current_id(&m->shared->codecs)) old += m->shared->codecs.pages[id];
+    return old;
+}
+
+static void rest(map *m) {
+    for (uint32_t i = 0; i < m->buckets; i++)
+        while (map_reencode(m, map_bucket_or_last(m, i), expiry_ticks(now_ms), 1 << 20, NULL) ==
+               MAP_MORE)
+            continue;
+    CHECK(pages_of_old_codecs(m) == 0);
+}
+
+static void try_it(bool uses, int changes) {
+    map_shared s;
+    map_group group = {0};
+    CHECK(map_shared_init(&s, &mem_libc, 3));
+    s.count_uses = uses;
+    map *m = map_new(&s, secret);
+    map_join(m, &group);
+    for (int i = 0; i < RECORDS; i++) set(m, i);
+    for (int i = 0; i < 500; i++) anything(m);
+    uint64_t all = 0;
+    for (int round = 0; round < 4; round++) {
+        codecs_use(&s.codecs, round == 2 ? CODEC_RAW : train(&s, (64u << 10) << round));
+        uint64_t pages = pages_of_old_codecs(m), done = recode(m, changes);
+        check(m);
+        /* As raw bytes they take more than a page. */
+        CHECK(changes > 0 || round == 2 || done > pages / 2);
+        all += done;
+        rest(m);
+        check(m);
+        codecs_remove_unused(&s.codecs);
+        CHECK(codecs_count(&s.codecs) == (round != 2));
+    }
+    CHECK(all > 0);
+    map_leave(m);
+    map_free(m);
+    map_shared_free(&s);
+}
+
+/* What became of a batch while another codec came into use takes nobody's place. */
+static void another_codec(void) {
+    static recode_batch b;
+    static codec_workspace work;
+    map_shared s;
+    map_group group = {0};
+    CHECK(map_shared_init(&s, &mem_libc, 3) && workspace_init(&work, &mem_libc));
+    map *m = map_new(&s, secret);
+    map_join(m, &group);
+    for (int i = 0; i < RECORDS; i++) set(m, i);
+    codecs_use(&s.codecs, train(&s, 64 << 10));
+    recode_begin(&b, &s);
+    CHECK(recode_fill(&b, m, 0) && b.count > 0);
+    recode_page(&b, 0, &work);
+    codecs_use(&s.codecs, train(&s, 128 << 10));
+    codecs_remove_unused(&s.codecs);
+    CHECK(codecs_count(&s.codecs) == 2); /* the batch keeps the one that it is for */
+    CHECK(!recode_put(&b, 0, m, expiry_ticks(now_ms), NULL));
+    recode_end(&b, &s);
+    codecs_remove_unused(&s.codecs);
+    CHECK(codecs_count(&s.codecs) == 1);
+    check(m);
+    map_leave(m);
+    map_free(m);
+    map_shared_free(&s);
+    workspace_free(&work);
+}
+
+int main(void) {
+    make_text();
+    for (int uses = 0; uses < 2; uses++) {
+        try_it(uses, 0);
+        try_it(uses, 10);
+        try_it(uses, 300);
+    }
+    another_codec();
+    return test_report("map_recode");
+}
