@@ -43,6 +43,7 @@ INCLUDES  = -Imodule $(CORE_INCLUDES) $(if $(REDISMODULE_INCLUDE),-I$(REDISMODUL
 ALL_FLAGS = -std=c11 -D_GNU_SOURCE $(WARNINGS) -MMD -MP
 COVERAGE  = -O1 -g -w --coverage -fprofile-update=atomic
 SANITIZE  = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+TSAN      = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 LIBS      = -lzstd -lpthread -lm
 BENCH_LIBS = -lhiredis -lmemcached -lzstd -lz -lpthread -lm
 ESTIMATE_LIBS = -lhiredis -lssl -lcrypto -lzstd -lm
@@ -64,6 +65,7 @@ TESTED_PROGRAMS = build/ckv-bench build/ckv-estimate build/bench-codec build/ben
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
+TSAN_O    = $(MODULE_C:%.c=build/tsan/%.o)
 COVER_O   = $(MODULE_C:%.c=build/coverage/%.o)
 FUZZ_O    = $(MODULE_C:%.c=build/fuzz/%.o) build/fuzz/tests/fuzz/shim.o
 CODEC_O   = $(CODEC_C:%.c=build/release/%.o) $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
@@ -78,7 +80,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test test-aof test-replica test-asan test-long unit fuzz fuzz-short integration soak coverage lint format \
+.PHONY: all help setup demo test test-aof test-replica test-asan test-tsan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-cache bench-caches bench-scale bench-layout bench-estimate bench-choice bench-moving bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade test-stress test-arm64 test-fleet test-migrations image test-image clean distclean \
@@ -309,8 +311,22 @@ test-asan: build/asan/ckv.so build/servers/redis-7.0-asan/redis-server $(TESTED_
 build/asan/ckv.so: $(ASAN_O)
 	$(call say,LINK)$(CC) -shared $(SANITIZE) -o $@ $^ $(LIBS)
 
-build/servers/redis-7.0-asan/redis-server: | setup-build
-	scripts/build_server.sh redis-7.0-asan=redis/bookworm
+# Of other servers: make build/servers/valkey-9.1-tsan/redis-server test-tsan REDIS_SERVER=$$PWD/build/servers/valkey-9.1-tsan/redis-server
+build/servers/%/redis-server: server = $(patsubst %-asan,%,$(patsubst %-tsan,%,$*))
+build/servers/%/redis-server: | setup-build
+	scripts/build_server.sh $*=$(patsubst $(server)=%,%,$(filter $(server)=%,$(SERVERS)))
+
+# What threads share with the main thread: of all tests those that have any of that to do.
+TSAN_TESTS = young training eviction faults async_load map_keys cluster_atomic io_threads
+test-tsan: build/tsan/ckv.so build/servers/redis-7.0-tsan/redis-server | setup-python ## integration tests of what threads do, with ThreadSanitizer
+	.venv/bin/python -m pytest $(TSAN_TESTS:%=tests/integration/test_%.py) -n $(TEST_WORKERS) --dist worksteal --topology tsan --timeout 900 --no-slow $(PYTEST_ARGS)
+
+build/tsan/%.o: %.c Makefile | setup-build
+	@mkdir -p $(@D)
+	$(call say,CC  )$(CC) $(ALL_FLAGS) $(TSAN) -fPIC -fvisibility=hidden $(INCLUDES) -c -o $@ $<
+
+build/tsan/ckv.so: $(TSAN_O)
+	$(call say,LINK)$(CC) -shared $(TSAN) -o $@ $^ $(LIBS)
 
 # Threads of servers that wait for work take all of a processor: two tests at a time then.
 test-servers: build/ckv.so servers $(TESTED_PROGRAMS) | setup-python ## the integration tests on each of those servers, on the newest with 4 io-threads as well
@@ -400,7 +416,7 @@ test-image: image | setup-imagetest ## run them: settings, health, a kill and a 
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/releases build/asan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/ckv-bench build/bench-* build/redis-ckv_*.deb
+	rm -rf build/release build/releases build/asan build/tsan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/ckv-bench build/bench-* build/redis-ckv_*.deb
 	rm -rf build/arm64/module build/arm64/tests build/arm64/ckv.so build/image/*.tar
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +

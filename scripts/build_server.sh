@@ -6,7 +6,7 @@
 # Leaves build/servers/<name>/{redis-server,redis-cli,redis-benchmark}; Valkey's programs get these
 # names too, and source is a link to where it was built from. It is upstream's source without Debian's
 # patches, so its own copies of jemalloc, Lua and the rest are used and nothing else has to be installed.
-# One job, unless JOBS=<n>. A <name> that ends in -asan is built with AddressSanitizer and libc's malloc.
+# One job, unless JOBS=<n>. A <name> that ends in -asan or -tsan is built with AddressSanitizer or ThreadSanitizer, and libc's malloc.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,7 @@ suite=${from#*/}
 target=build/servers/$name
 case $name in
 *-asan) allocator="MALLOC=libc SANITIZER=address" ;;
+*-tsan) allocator="MALLOC=libc SANITIZER=thread" ;;
 *) allocator=MALLOC=jemalloc ;;
 esac
 

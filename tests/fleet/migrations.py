@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--asan", action="store_true", help="server and module with AddressSanitizer")
     args = parser.parse_args()
     if args.asan:
-        servers.use_asan()
+        servers.use_sanitizer("asan")
     values = lines(args.data) if args.data else texts(20_000)
     model = SlotModel(values, list(itertools.islice(keys_of_slots(args.slots, ENOUGH), args.records)))
     with Cluster(2, replicas=1, config={"maxmemory-policy": "volatile-lru"}) as cluster:

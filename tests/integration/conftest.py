@@ -1,11 +1,11 @@
 """Fixtures: one server for all tests that need no restart, and servers of their own for the others.
 
-    pytest tests/integration [--topology plain|aof|replica|asan] [--io-threads 4]
+    pytest tests/integration [--topology plain|aof|replica|asan|tsan] [--io-threads 4]
 
 The topology changes what stands around the shared server, not the tests: with `aof` it is restarted
 from its append-only file after every test, with `replica` a second server follows it; in both cases
-all records are compared. With `asan` every server and the module are those that `make test-asan` builds with
-AddressSanitizer; what that finds fails the test that ends the server.
+all records are compared. With `asan` and `tsan` every server and the module are those that `make test-asan` and
+`make test-tsan` build with AddressSanitizer and ThreadSanitizer; what these find fails the test that ends the server.
 """
 
 import os
@@ -35,8 +35,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes seconds, or gigabytes of memory")
-    if config.getoption("--topology") == "asan":
-        servers.use_asan()
+    if config.getoption("--topology") in servers.SANITIZERS:
+        servers.use_sanitizer(config.getoption("--topology"))
     if config.getoption("--io-threads") > 1:
         servers.EVERYWHERE["io-threads"] = config.getoption("--io-threads")
 
@@ -160,7 +160,7 @@ class Replica(Compared):
             super().close()
 
 
-TOPOLOGIES = {"plain": Plain, "aof": Aof, "replica": Replica, "asan": Plain}
+TOPOLOGIES = {"plain": Plain, "aof": Aof, "replica": Replica, "asan": Plain, "tsan": Plain}
 
 
 @pytest.fixture(scope="session")

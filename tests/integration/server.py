@@ -22,11 +22,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 MODULE = os.environ.get("CKV_MODULE", os.path.join(ROOT, "build", "ckv.so"))
 BINARY = os.environ.get("REDIS_SERVER", "redis-server")
 
-ASAN_MODULE = os.path.join(ROOT, "build", "asan", "ckv.so")
-ASAN_BINARY = os.path.join(ROOT, "build", "servers", "redis-7.0-asan", "redis-server")
-# Records that are large are found through pointers within pages, which lie anywhere; tests of faults load a library
-# of theirs before all others.
-ASAN_ENV = {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"}
+SANITIZERS = {
+    # Records that are large are found through pointers within pages, which lie anywhere; tests of faults load a library
+    # of theirs before all others.
+    "asan": {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"},
+    "tsan": {"TSAN_OPTIONS": "suppressions=" + os.path.join(ROOT, "tests", "integration", "tsan.supp")},
+}
 
 EVERYWHERE = {}  # lines of every server's redis.conf
 # A server that starts answers within so many seconds, if only that it is loading, or it hangs.
@@ -34,7 +35,7 @@ ANSWERED_S = 40
 
 PR_SET_PDEATHSIG = 1
 CRASH = re.compile(
-    r"=== (REDIS|VALKEY) BUG REPORT|ASSERTION FAILED|ERROR: (Address|Leak)Sanitizer|runtime error:"
+    r"=== (REDIS|VALKEY) BUG REPORT|ASSERTION FAILED|ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:"
 )
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -51,13 +52,13 @@ def free_port():
         return s.getsockname()[1]
 
 
-def use_asan():
-    """All servers from here on are those with AddressSanitizer: that of REDIS_SERVER if it is one."""
+def use_sanitizer(name):
+    """All servers from here on are those with AddressSanitizer or ThreadSanitizer: that of REDIS_SERVER if it is one."""
     global MODULE, BINARY
-    MODULE = ASAN_MODULE
-    if not os.path.dirname(BINARY).endswith("-asan"):
-        BINARY = ASAN_BINARY
-    os.environ.update(ASAN_ENV)
+    MODULE = os.path.join(ROOT, "build", name, "ckv.so")
+    if not os.path.dirname(BINARY).endswith("-" + name):
+        BINARY = os.path.join(ROOT, "build", "servers", "redis-7.0-" + name, "redis-server")
+    os.environ.update(SANITIZERS[name])
 
 
 class ServerFailed(Exception):
