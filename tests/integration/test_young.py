@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from helpers import info, reply, texts, wait_for
+from helpers import info, is_error, reply, texts, wait_for
 
 SEED = int(os.environ.get("CKV_SEED", 0)) or random.randrange(1, 1 << 32)
 WORDS = texts(400, seed=18)
@@ -393,6 +393,62 @@ class Run:
     def settings(self):
         self.call(0, "CONFIG", "SET", "ckv.encode-threads", self.rng.choice([0, 1, 1, 2]))
 
+    def expire(self):
+        db = self.rng.randrange(2)
+        keys = [b"brief %d" % i for i in range(20)]
+        for key in keys:
+            assert self.call(db, "CSET", key, document(self.rng, self.rng.choice([100, 900, 5000])), "PX", self.rng.randrange(1, 50)) == b"OK"
+        wait_for(lambda: self.call(db, "CEXISTS", *keys) == 0, what="expiry")
+
+    def keep_what_is_there(self):
+        """When records may have gone: what there is still is as it was."""
+        for db in range(2):
+            for key in sorted(self.stored[db]):
+                value = self.call(db, "CGET", key)
+                assert value in (None, self.stored[db][key]), key
+                if value is None:
+                    del self.stored[db][key]
+
+    def evict(self):
+        self.call(0, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "ckv.maxmemory", self.rng.choice(["1mb", "2mb", "8mb"]))
+        self.write()
+        self.rest()
+        self.call(0, "CONFIG", "SET", "ckv.maxmemory", 0, "maxmemory-policy", "noeviction")
+        self.keep_what_is_there()
+
+    def unlink(self):
+        db = self.rng.randrange(2)
+        names = self.call(db, "KEYS", "*")
+        if names:
+            assert self.call(db, "UNLINK", self.rng.choice(names)) == 1
+            self.keep_what_is_there()
+
+    def watch(self):
+        """That a value is encoded, or a page written anew, changes nothing for who watches."""
+        db = self.rng.randrange(2)
+        if not self.stored[db]:
+            return
+        key = self.rng.choice(sorted(self.stored[db]))
+        self.call(db, "WATCH", key)
+        self.rest()
+        changed = self.rng.random() < 0.5
+        if changed:
+            with self.server.client(db) as other:
+                self.stored[db][key] = document(self.rng, 900)
+                other.execute_command("CSET", key, self.stored[db][key])
+        self.r.execute_command("MULTI")
+        self.r.execute_command("CGET", key)
+        assert reply(self.r, "EXEC") == (None if changed else [self.stored[db][key]])
+
+    def unload(self):
+        assert is_error(reply(self.r, "MODULE", "UNLOAD", "ckv"))
+
+    def restart(self):
+        wait_for(lambda: not self.r.info("persistence")["rdb_bgsave_in_progress"])
+        self.r.close()
+        self.server.restart(save=True)
+        self.r = self.server.client()
+
     def rest(self):
         time.sleep(self.rng.random() / 5)
 
@@ -404,7 +460,8 @@ class Run:
 
 
 OFTEN = ["write"] * 10 + ["session", "append", "read", "read", "rest", "rest"]
-SELDOM = ["remove", "flush", "swap", "unlink_and_rename", "dump", "save", "reload", "learn", "settings"]
+SELDOM = ["remove", "flush", "swap", "unlink_and_rename", "dump", "save", "reload", "learn", "settings", "expire", "evict", "unlink", "watch",
+          "unload", "restart"]
 
 
 @pytest.mark.parametrize("limit", ["64kb", "1mb", "0"])
@@ -419,5 +476,10 @@ def test_everything_in_between(own_server, limit):
     run.check()
     wait_for(lambda: not run.r.info("persistence")["rdb_bgsave_in_progress"])
     assert reply(run.r, "CKV", "OPTIMIZE") == b"OK"
+    run.check()
+    replica = own_server({"replicaof": f"127.0.0.1 {run.server.port}", "ckv.maps": 16})
+    run.r.close()
+    run.r = replica.client()
+    wait_for(lambda: run.r.info("replication").get("master_link_status") == "up", what="the replica")
     run.check()
     run.r.close()
