@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 
+/* Batches of values for each of pages, where there are both. */
+#define VALUES_IN_TURN 4
+
 /* First in, first out. */
 typedef struct line {
     job *first, *last;
@@ -24,6 +27,7 @@ static struct {
     line waiting, done;
     heap uncounted, counted, pages, anew;
     unsigned threads, wanted;
+    unsigned turn; /* of what the encoders take */
 } desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
 
 static void join(line *l, job *j) {
@@ -67,14 +71,22 @@ void encoders_done(job *j) {
 
 /* ---- an encoder ------------------------------------------------------------------------------ */
 
+/* Values first, but now and then pages, which would wait for as long as values keep coming. */
+static bool take_work(job **j, recode_batch **pages) {
+    bool pages_first = ++desk.turn % VALUES_IN_TURN == 0;
+    if (pages_first) *pages = take(&desk.pages);
+    if (!*pages) *j = leave(&desk.waiting);
+    if (!*pages && !*j) *pages = take(&desk.pages);
+    return *j || *pages;
+}
+
 /* Waits for something to do: values, pages, or to count. False: the thread is not wanted any more.
  */
 static bool wait_for_work(job **j, recode_batch **pages) {
     *j = NULL;
     *pages = NULL;
     pthread_mutex_lock(&desk.lock);
-    while (desk.threads <= desk.wanted && desk.uncounted.count == 0 &&
-           !(*j = leave(&desk.waiting)) && !(*pages = take(&desk.pages)))
+    while (desk.threads <= desk.wanted && desk.uncounted.count == 0 && !take_work(j, pages))
         pthread_cond_wait(&desk.filled, &desk.lock);
     bool wanted = *j || *pages || desk.threads <= desk.wanted;
     if (!wanted) {
@@ -149,9 +161,14 @@ bool encoders_there(void) {
     return any;
 }
 
+/* One more thread, if one is wanted. */
+static void start_one(void) {
+    if (desk.threads < desk.wanted && thread_start(encoder)) desk.threads++;
+}
+
 void encoders_give(job *j) {
     pthread_mutex_lock(&desk.lock);
-    if (desk.threads < desk.wanted && thread_start(encoder)) desk.threads++;
+    start_one();
     join(&desk.waiting, j);
     pthread_cond_signal(&desk.filled);
     pthread_mutex_unlock(&desk.lock);
@@ -188,6 +205,9 @@ uncounted_batch *encoders_take_counted(void) {
 }
 
 void encoders_give_pages(recode_batch *b) {
+    pthread_mutex_lock(&desk.lock);
+    start_one();
+    pthread_mutex_unlock(&desk.lock);
     give(&desk.pages, b);
 }
 

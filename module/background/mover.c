@@ -145,11 +145,17 @@ static void tell_left(RedisModuleCtx *ctx, RedisModuleString *name) {
     if (!move_has_record(ctx, name)) replicate_left(ctx, name);
 }
 
+/* Whether long values have waited in vain lately. */
+static bool is_impatient(const job *j) {
+    uint64_t waited_us = clock_monotonic_us() - j->full_us;
+    return j->full_us && waited_us >= PATIENCE_US && waited_us < IMPATIENCE_US;
+}
+
 /* Whether a long value waits here for the encoders, or the walk goes on without it. */
 static bool waits_for_room(job *j) {
     uint64_t now_us = clock_monotonic_us();
     if (!j->full_us || now_us - j->full_us >= IMPATIENCE_US) j->full_us = now_us;
-    return now_us - j->full_us < PATIENCE_US;
+    return !is_impatient(j);
 }
 
 /* False: it is this key's turn again when there is room. */
@@ -162,7 +168,7 @@ static bool move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name
                          : aside_holds(name) ? MOVE_LEFT
                                              : take_in(ctx, name, &j->saved_bytes);
     if (result == MOVE_LATER && waits_for_room(j)) return false;
-    if (result == MOVE_DONE) j->full_us = 0;
+    if (result == MOVE_DONE && !is_impatient(j)) j->full_us = 0;
     if (result == MOVE_LATER) result = put_aside(name);
     j->moved += result == MOVE_DONE;
     j->left += result == MOVE_LEFT || result == MOVE_TAKEN;

@@ -14,6 +14,10 @@
 
 /* Bytes in one go, which take less than half a millisecond; a longer value is a go of its own. */
 #define GO_BYTES (4u << 10)
+/* Of what may be young that is encoded anew takes so much at most, or values that are written would
+ * be encoded at once; and how long it waits for room there. */
+#define YOUNG_SHARE(limit) ((limit) / 2)
+#define PATIENCE_US        1000000
 
 static struct {
     enum { DONE, GIVING, WAITING, HERE } stage; /* of the pass */
@@ -22,7 +26,8 @@ static struct {
     mem_retired old; /* pages that are written anew */
     uint64_t left;   /* pages that the encoders could not write anew, or could in vain */
     waiting clients;
-    uint64_t young; /* where their encoding must come to before the clients are answered */
+    uint64_t young;   /* where their encoding must come to before the clients are answered */
+    uint64_t full_us; /* since when there was no room for a large value to be young; 0: there is */
 } pass;
 
 static struct {
@@ -36,8 +41,12 @@ void reencode_init(void) {
     maps_cursor_register(&pass.cursor);
 }
 
+static void note_left(uint64_t n) {
+    if (pass.stage != HERE) pass.left += n;
+}
+
 static void end_batch(recode_batch *b) {
-    pass.left += b->left;
+    note_left(b->left);
     recode_end(b, &ckv.shared);
     free(b);
 }
@@ -55,6 +64,7 @@ void reencode_start(void) {
 
 static void finish(void) {
     pass.stage = DONE;
+    pass.young = settle_mark(); /* it has made some itself */
     mem_free_retired(&ckv.mem, &pass.old);
     codecs_remove_unused(&ckv.shared.codecs);
 }
@@ -73,7 +83,7 @@ static void collect(uint64_t now_ticks, uint64_t deadline_us) {
         for (recode_batch *b = pages.back; pages.put < b->count; pages.put++) {
             if (clock_monotonic_us() >= deadline_us) return;
             map *m = maps_of_owner(b->items[pages.put].owner);
-            if (m && !recode_put(b, pages.put, m, now_ticks, &pass.old)) pass.left++;
+            if (m && !recode_put(b, pages.put, m, now_ticks, &pass.old)) note_left(1);
         }
         end_batch(pages.back);
         pages.back = NULL;
@@ -109,7 +119,7 @@ static void distribute(uint64_t deadline_us) {
     bool can = encoders_there() && (open_batch() || pages.away > 0);
     while (clock_monotonic_us() < deadline_us && (!can || open_batch())) {
         if (!can || !maps_cursor_next(&pass.cursor, &s, &bucket)) {
-            give_batch();
+            if (can) give_batch();
             pass.stage = WAITING;
             return;
         }
@@ -119,18 +129,31 @@ static void distribute(uint64_t deadline_us) {
     }
 }
 
-/* The pass goes on to its end here. */
+/* The pass goes on to its end here. If there is nobody to give what was begun, all is left. */
 static void begin_here(void) {
+    if (pages.open) pass.left = UINT64_MAX;
+    if (pages.open) end_batch(pages.open);
+    pages.open = NULL;
     pass.stage = HERE;
     maps_cursor_start(&pass.cursor);
 }
 
 /* ---- here ------------------------------------------------------------------------------------ */
 
+/* Whether large values may become young, for the encoders: not where memory is short, nor where
+ * these have not followed for a while, until they have. */
+static bool may_make_young(uint64_t now_us) {
+    if (ckv.shared.young.bytes <= YOUNG_SHARE(ckv.shared.young.limit) / 2) pass.full_us = 0;
+    return !evict_near() && (!pass.full_us || now_us - pass.full_us < PATIENCE_US);
+}
+
 /* False: nothing can be done now. If memory runs out or a record is damaged, the codec of what is
  * left stays in use. */
-static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks) {
+static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks, uint64_t now_us) {
+    young_state *young = &ckv.shared.young;
+    young->limit_moved = may_make_young(now_us) ? YOUNG_SHARE(young->limit) : 0;
     map_step step = map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old);
+    if (step == MAP_WAITS && !pass.full_us) pass.full_us = now_us;
     if (step == MAP_MORE || step == MAP_WAITS)
         maps_cursor_again(&pass.cursor, s, map_bucket_or_last(s->m, bucket));
     return step != MAP_WAITS;
@@ -160,7 +183,7 @@ static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
             if (pages.away == 0) finish();
             return;
         }
-        if (!go_on(s, bucket, now_ticks)) return;
+        if (!go_on(s, bucket, now_ticks, now_us)) return;
         began_us = now_us;
         now_us = clock_monotonic_us();
         if (now_us + (now_us - began_us) >= deadline_us) return;

@@ -267,12 +267,11 @@ static bool is_hyperloglog(const incoming *in) {
     return in->len >= 16 && !memcmp(in->value, "HYLL", 4);
 }
 
-/* Nobody is to wait for the compression of a long value: it comes in young, where values may be,
- * in the place of hot ones too. */
+/* Nobody is to wait for the compression of a long value: it comes in young, where it may be. */
 static move_result encode_long(incoming *in, codec_value *value) {
     map_shared *s = &ckv.shared;
-    bool young = s->young.limit > 0;
-    if (young && !young_has_room(&s->young, in->len, 0)) return MOVE_LATER;
+    bool young = in->len + YOUNG_EXTRA <= s->young.limit && in->key_len <= LARGE_LONG_KEY;
+    if (young && !map_make_young_room(s, in->len)) return MOVE_LATER;
     in->expected = codec_estimate_len(&s->work, in->value, in->len);
     if (!is_smaller(in, in->expected)) return MOVE_LEFT;
     bool done = young ? map_encode(s, in->value, in->len, value)

@@ -123,6 +123,8 @@ static bool wrote_nothing(const char *name, RedisModuleString **argv, int argc,
     int type = RedisModule_CallReplyType(reply);
     if (type == REDISMODULE_REPLY_UNKNOWN || type == REDISMODULE_REPLY_ERROR) return true;
     if (!strcmp(name, "setnx")) return number_of(reply) == 0;
+    size_t len;
+    if (!strcmp(name, "setrange")) return !RedisModule_StringPtrLen(argv[3], &len) || len == 0;
     if (strcmp(name, "set") != 0) return false;
     bool null = type == REDISMODULE_REPLY_NULL;
     if (!set_has(argv, argc, "get")) return null;

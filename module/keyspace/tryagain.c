@@ -2,6 +2,7 @@
 #include "keyspace/tryagain.h"
 
 #include "keyspace/places.h"
+#include "server/clock.h"
 #include "server/filter.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
@@ -9,6 +10,10 @@
 
 #include <errno.h>
 #include <string.h>
+
+/* To be told whether the cluster is down takes the server tens of microseconds, for all its slots;
+ * many who were held ask at once. */
+#define BELIEVED_US 1000
 
 /* Asks for a key by a command that writes, but does and announces nothing where there is no such
  * key. Returns why the server refuses; 0: it does not. */
@@ -43,13 +48,22 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
     return elsewhere ? TRYAGAIN_YES : TRYAGAIN_NO;
 }
 
-bool tryagain_is_down(void) {
+static bool ask_whether_down(void) {
     static const char down[] = "cluster_state:fail";
-    if (places_layout() != PLACES_SLOTS) return false;
     size_t len = 0;
     RedisModuleCallReply *reply = own_call(ckv.ctx, renamed_to("cluster"), "c", "INFO");
     const char *text = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
     bool is = text && len >= strlen(down) && !memcmp(text, down, strlen(down));
     if (reply) RedisModule_FreeCallReply(reply);
     return is;
+}
+
+bool tryagain_is_down(void) {
+    static uint64_t asked_us;
+    static bool down;
+    uint64_t now_us = clock_monotonic_us();
+    if (places_layout() != PLACES_SLOTS) return false;
+    if (now_us - asked_us < BELIEVED_US) return down;
+    asked_us = now_us;
+    return down = ask_whether_down();
 }

@@ -39,6 +39,7 @@ typedef struct young_tail {
     uint64_t number; /* no two values of a map have the same */
     uint64_t since;  /* ticks, when it came to its place */
     bool touched;    /* it was written or read since then */
+    bool moved;      /* nobody has written it: it comes from a file, or out of another codec */
 } young_tail;
 
 #define LARGE_HEADER_BYTES offsetof(large, bytes)

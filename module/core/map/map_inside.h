@@ -116,7 +116,8 @@ void map_young_restart(map *m);
 /* It goes to the end of the list. */
 void map_young_again(map *m, large *l, uint64_t since);
 
-/* Makes the allocation of a young record; `base` is now, ticks. NULL: out of memory. */
+/* Makes the allocation of a young record; `base` is now, ticks, 0: nobody has written it now. NULL:
+ * out of memory. */
 large *map_young_new(const map *m, const map_key *k, const uint8_t *value, size_t n, uint64_t base);
 /* Whether its block is of the right size for a value of n bytes, */
 bool map_young_fits(const map *m, large *l, size_t n);

@@ -23,21 +23,19 @@ static bool take_time(reencoding *r, size_t len) {
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
-/* Of what may be young that is encoded anew takes so much: with more, values that are written would
- * be encoded at once, and others fast. */
-#define YOUNG_SHARE(limit) ((limit) / 2)
-
 /* Whether a large value of so many bytes is for another thread to encode. */
 static bool may_be_young(const map *m, const map_key *k, size_t len) {
     return m->group && k->len <= LARGE_LONG_KEY && young_is_long(len) &&
-           len + YOUNG_EXTRA <= YOUNG_SHARE(m->shared->young.limit);
+           len + YOUNG_EXTRA <= m->shared->young.limit_moved;
 }
 
-static map_step make_young(reencoding *r, const map_key *k, const uint8_t *value, size_t len,
+static map_step make_young(const reencoding *r, const map_key *k, map_pos *pos, size_t len,
                            map_record *out) {
-    const young_state *young = &r->m->shared->young;
-    if (young->bytes + len + YOUNG_EXTRA > YOUNG_SHARE(young->limit)) return MAP_WAITS;
-    out->large = map_young_new(r->m, k, value, len, r->now_ticks);
+    map_shared *s = r->m->shared;
+    bool room = s->young.bytes + len + YOUNG_EXTRA <= s->young.limit_moved;
+    if (!room || !map_make_young_room(s, len)) return MAP_WAITS;
+    const uint8_t *value = map_value(r->m, pos, &len);
+    out->large = value ? map_young_new(r->m, k, value, len, 0) : NULL;
     return out->large ? MAP_DONE : MAP_FAILED;
 }
 
@@ -55,10 +53,12 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
         if (!take_time(r, 0)) return MAP_MORE;
         if (out->large) return MAP_DONE;
     } else {
+        len = out->large ? map_value_len(r->m, &pos) : 0;
+        if (may_be_young(r->m, k, len))
+            return take_time(r, len) ? make_young(r, k, &pos, len, out) : MAP_MORE;
         const uint8_t *value = map_value(r->m, &pos, &len);
         if (!value) return MAP_FAILED;
         if (!take_time(r, len)) return MAP_MORE;
-        if (out->large && may_be_young(r->m, k, len)) return make_young(r, k, value, len, out);
         if (!codecs_encode_moved(&shared->codecs, &shared->work, value, len, &encoded))
             return MAP_FAILED;
         out->value = encoded.bytes;

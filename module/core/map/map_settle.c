@@ -50,6 +50,7 @@ static bool add(young_batch *b, const map *m, large *l) {
     b->items[b->count++] = (young_item){.owner = m->owner,
                                         .number = large_tail(l)->number,
                                         .at = b->used,
+                                        .moved = large_tail(l)->moved,
                                         .key_len = l->key_len,
                                         .raw_len = l->value_len - 1};
     b->used += bytes;
@@ -163,7 +164,7 @@ void map_settle(map *m, const young_batch *b, const young_item *item, uint64_t n
     map_remove_slot(m, &pos);
     if (r.large) map_count_large(m, r.large);
     m->shared->young.settled++;
-    codecs_note_written(&m->shared->codecs, &value);
+    if (!item->moved) codecs_note_written(&m->shared->codecs, &value);
     map_balance(m, pos.bucket_index, now_ticks);
     map_tell_group(m, &before);
 }

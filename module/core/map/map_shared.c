@@ -45,6 +45,11 @@ static void make_room(map_shared *s, size_t n) {
         hot_make_room(&s->hot, wanted - s->young.limit, n + YOUNG_EXTRA);
 }
 
+bool map_make_young_room(map_shared *s, size_t n) {
+    make_room(s, n);
+    return young_has_room(&s->young, n, s->hot.bytes);
+}
+
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out) {
     make_room(s, n);
     if (!young_may_be(&s->young, n, s->hot.bytes)) return map_encode_now(s, value, n, out);

@@ -42,6 +42,8 @@ void map_shared_clear(map_shared *s);
  * bytes; 0: nothing. What is too much goes by and by. */
 void map_shared_keep_hot(map_shared *s, uint64_t stored);
 
+/* Whether there is room for a young value of n bytes, be it a hot one's. */
+bool map_make_young_room(map_shared *s, size_t n);
 /* Makes of a new value what map_put() takes: young, if it may be and there is room, else encoded,
  * of which the codecs take note. The bytes are good until the next new value, or are the caller's
  * own. False: out of memory. */

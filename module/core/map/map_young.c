@@ -102,7 +102,7 @@ large *map_young_new(const map *m, const map_key *k, const uint8_t *value, size_
     l->key_len = (uint32_t)k->len & 0x7fffffff;
     l->young = true;
     memcpy(l->bytes, k->key, k->len);
-    fill(&m->shared->young, l, value, n, (young_tail){.since = base});
+    fill(&m->shared->young, l, value, n, (young_tail){.since = base, .moved = base == 0});
     return l;
 }
 
@@ -115,6 +115,7 @@ bool map_young_fits(const map *m, large *l, size_t n) {
 void map_young_rewrite(map *m, large *l, const uint8_t *value, size_t n) {
     young_tail tail = *large_tail(l);
     tail.touched = true;
+    tail.moved = false;
     fill(&m->shared->young, l, value, n, tail);
     m->shared->young.spared++;
 }

@@ -36,6 +36,7 @@ typedef struct young_item {
     uint32_t key_len, raw_len;
     uint32_t len; /* of the encoded value, 0: there is none */
     float expected_len;
+    bool moved; /* as the record's tail has it */
 } young_item;
 
 /* Belongs to one thread at a time. */
