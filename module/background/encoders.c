@@ -50,12 +50,6 @@ static void *take(heap *h) {
     return h->count > 0 ? h->batch[--h->count] : NULL;
 }
 
-static void locked_put(heap *h, void *b) {
-    pthread_mutex_lock(&desk.lock);
-    put(h, b);
-    pthread_mutex_unlock(&desk.lock);
-}
-
 static void *locked_take(heap *h) {
     pthread_mutex_lock(&desk.lock);
     void *b = take(h);
@@ -74,9 +68,9 @@ void encoders_done(job *j) {
 /* Values first, but now and then pages, which would wait for as long as values keep coming. */
 static bool take_work(job **j, recode_batch **pages) {
     bool pages_first = ++desk.turn % VALUES_IN_TURN == 0;
-    if (pages_first) *pages = take(&desk.pages);
-    if (!*pages) *j = leave(&desk.waiting);
-    if (!*pages && !*j) *pages = take(&desk.pages);
+    if (!pages_first) *j = leave(&desk.waiting);
+    if (!*j) *pages = take(&desk.pages);
+    if (!*j && !*pages) *j = leave(&desk.waiting);
     return *j || *pages;
 }
 
@@ -122,7 +116,9 @@ static void write_anew(recode_batch *b, codec_workspace *work, bool ready) {
         count_all();
     }
     if (ready) workspace_trim(work);
-    locked_put(&desk.anew, b);
+    pthread_mutex_lock(&desk.lock);
+    put(&desk.anew, b);
+    pthread_mutex_unlock(&desk.lock);
 }
 
 static void *encoder(void *unused) {
@@ -191,6 +187,7 @@ job *encoders_take_done(void) {
 
 static void give(heap *h, void *b) {
     pthread_mutex_lock(&desk.lock);
+    start_one();
     put(h, b);
     pthread_cond_signal(&desk.filled);
     pthread_mutex_unlock(&desk.lock);
@@ -205,9 +202,6 @@ uncounted_batch *encoders_take_counted(void) {
 }
 
 void encoders_give_pages(recode_batch *b) {
-    pthread_mutex_lock(&desk.lock);
-    start_one();
-    pthread_mutex_unlock(&desk.lock);
     give(&desk.pages, b);
 }
 

@@ -48,7 +48,7 @@ void encoders_give_uncounted(uncounted_batch *b);
 /* One that is counted; NULL: there is none. */
 uncounted_batch *encoders_take_counted(void);
 
-/* Pages to write anew, when there is nothing else to do: so many batches at most. */
+/* Pages to write anew: so many batches at most. Most turns are those of values. */
 #define ENCODERS_PAGES_AWAY 8
 void encoders_give_pages(recode_batch *b);
 /* A batch that is done with, if only as no threads are wanted any more. NULL: there is none. */
