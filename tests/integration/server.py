@@ -26,7 +26,7 @@ SANITIZERS = {
     # Records that are large are found through pointers within pages, which lie anywhere; tests of faults load a library
     # of theirs before all others.
     "asan": {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0", "LSAN_OPTIONS": "use_unaligned=1"},
-    "tsan": {"TSAN_OPTIONS": "suppressions=" + os.path.join(ROOT, "tests", "integration", "tsan.supp")},
+    "tsan": {},
 }
 
 EVERYWHERE = {}  # lines of every server's redis.conf
