@@ -464,6 +464,7 @@ SELDOM = ["remove", "flush", "swap", "unlink_and_rename", "dump", "save", "reloa
           "unload", "restart"]
 
 
+@pytest.mark.timeout(400)  # on a processor that others use as well
 @pytest.mark.parametrize("limit", ["64kb", "1mb", "0"])
 def test_everything_in_between(own_server, limit):
     print(f"CKV_SEED={SEED}")
