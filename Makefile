@@ -317,9 +317,9 @@ build/servers/%/redis-server: | setup-build
 	scripts/build_server.sh $*=$(patsubst $(server)=%,%,$(filter $(server)=%,$(SERVERS)))
 
 # What threads share with the main thread. Most other tests give a server less time than it takes so; io-threads of Redis 7.0 have reports of their own.
-TSAN_TESTS = everything_in_between or written_anew or while_pages_are or others_work or two_optimizes or flushed_while
+TSAN_TESTS = everything_in_between or two_optimizes or flushed_while
 test-tsan: build/tsan/ckv.so build/servers/redis-7.0-tsan/redis-server | setup-python ## integration tests of what threads do, with ThreadSanitizer
-	.venv/bin/python -m pytest tests/integration/test_young.py tests/integration/test_training.py \
+	CKV_STEPS=$${CKV_STEPS:-40} .venv/bin/python -m pytest tests/integration/test_young.py tests/integration/test_training.py \
 	    -k '$(TSAN_TESTS)' -n $(TEST_WORKERS) --dist worksteal --topology tsan --timeout 900 --no-slow $(PYTEST_ARGS)
 
 build/tsan/%.o: %.c Makefile | setup-build
