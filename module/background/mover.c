@@ -39,7 +39,8 @@
 #define PATIENCE_US   1000000
 #define IMPATIENCE_US 60000000
 
-/* How long it is believed that a cluster is down, or is not. */
+/* How long it is believed that a cluster is down, or is not: to ask each time would take what a
+ * walk may take. */
 #define DOWN_US    100000
 #define NAME_SHOWN 128 /* bytes of a key's name in the log */
 
@@ -341,15 +342,6 @@ static bool has_work(void) {
     return any;
 }
 
-/* Each time would take what a walk may take. */
-static bool cluster_is_down(uint64_t now_us) {
-    static uint64_t asked_us;
-    static bool down;
-    if (now_us - asked_us < DOWN_US) return down;
-    asked_us = now_us;
-    return down = tryagain_is_down();
-}
-
 static void look_for_work(RedisModuleCtx *ctx) {
     job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];
     if (is_all_out()) prefixes_forget_leaving();
@@ -387,7 +379,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     uint64_t began_us = clock_thread_us(), now_us = clock_monotonic_us();
     const char *kept = kept_by(ctx);
-    if (!kept && has_work() && cluster_is_down(now_us)) kept = "a cluster that is down";
+    if (!kept && has_work() && tryagain_is_down(DOWN_US)) kept = "a cluster that is down";
     if (!kept) look_for_work(ctx);
     bool some = note_waits(kept), busy = !some || busy_clients(ctx);
     unsigned percent = (unsigned)ckv.config.move_cpu;

@@ -64,12 +64,13 @@ void reencode_start(void) {
 
 static void finish(void) {
     pass.stage = DONE;
-    pass.young = settle_mark(); /* it has made some itself */
+    pass.young = settle_mark(); /* the pass has made some itself */
     mem_free_retired(&ckv.mem, &pass.old);
     codecs_remove_unused(&ckv.shared.codecs);
 }
 
-/* When all is of the current codec that was there when the last client came, young values too. */
+/* When all is of the current codec that was there when the last client came, and what was young
+ * when that was so is encoded. */
 static void answer(void) {
     if (pass.clients.count == 0 || pass.stage != DONE || !settle_has_come_to(pass.young)) return;
     waiting_answer(&pass.clients, NULL);
@@ -215,10 +216,7 @@ uint64_t reencode_pages_ahead(void) {
 int reencode_now(RedisModuleCtx *ctx) {
     size_t before = pass.clients.count;
     waiting_add(ctx, &pass.clients);
-    if (pass.clients.count > before) {
-        pass.young = settle_mark();
-        reencode_start();
-    }
+    if (pass.clients.count > before) reencode_start();
     return REDISMODULE_OK;
 }
 

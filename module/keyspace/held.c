@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define LIMIT_US 1000000
+/* Of a slot all who are held ask at once. */
+#define DOWN_US 1000
 
 typedef struct held {
     RedisModuleBlockedClient *client;
@@ -51,7 +53,7 @@ static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
  * behind that (Valkey 9.1 lets clients wait on), nor while the cluster is down, and the server does
  * not look at that here. */
 static int run_again(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (pause_holds() || role_follows(ctx) || tryagain_is_down())
+    if (pause_holds() || role_follows(ctx) || tryagain_is_down(DOWN_US))
         return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
     return function_of(ctx)(ctx, argv, argc);
 }

@@ -43,8 +43,8 @@ move_result move_in(RedisModuleCtx *ctx, RedisModuleString *key);
 /* The same of one that was lent: the server can't have it in hand. NULL: what it was then is not
  * known any more. */
 move_result move_back(RedisModuleCtx *ctx, RedisModuleString *key, const move_lent *lent);
-/* The same, unless it would not get much smaller, or is a long value, which would be compressed
- * while everybody waits; adds to *saved what it does, in bytes. */
+/* The same, unless it would not get much smaller; a long value comes in young, so that nobody waits
+ * for its compression. Adds to *saved what it does, in bytes. */
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *key, int64_t *saved);
 
 /* Whether some database has a record of that name, of that kind. */

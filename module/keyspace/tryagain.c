@@ -11,10 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* To be told whether the cluster is down takes the server tens of microseconds, for all its slots;
- * many who were held ask at once. */
-#define BELIEVED_US 1000
-
 /* Asks for a key by a command that writes, but does and announces nothing where there is no such
  * key. Returns why the server refuses; 0: it does not. */
 static int refusal(RedisModuleString *name) {
@@ -58,12 +54,12 @@ static bool ask_whether_down(void) {
     return is;
 }
 
-bool tryagain_is_down(void) {
+bool tryagain_is_down(uint64_t believed_us) {
     static uint64_t asked_us;
     static bool down;
     uint64_t now_us = clock_monotonic_us();
     if (places_layout() != PLACES_SLOTS) return false;
-    if (now_us - asked_us < BELIEVED_US) return down;
+    if (now_us - asked_us < believed_us) return down;
     asked_us = now_us;
     return down = ask_whether_down();
 }

@@ -53,7 +53,7 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
         if (!take_time(r, 0)) return MAP_MORE;
         if (out->large) return MAP_DONE;
     } else {
-        len = out->large ? map_value_len(r->m, &pos) : 0;
+        len = out->large && shared->young.limit_moved > 0 ? map_value_len(r->m, &pos) : 0;
         if (may_be_young(r->m, k, len))
             return take_time(r, len) ? make_young(r, k, &pos, len, out) : MAP_MORE;
         const uint8_t *value = map_value(r->m, &pos, &len);

@@ -20,7 +20,7 @@ struct map;
 
 typedef struct young_state {
     uint64_t limit;       /* bytes that they may take; 0: there are no new ones */
-    uint64_t limit_moved; /* with more, no value becomes young that was not written: re-encoding */
+    uint64_t limit_moved; /* the same of those that become young as they are encoded anew */
     uint64_t bytes; /* that they take as allocated, in maps of a group: nothing else settles */
     uint64_t last_number; /* of a value of any map */
     struct map *ring;     /* the maps of a group that may have something to encode; its first */

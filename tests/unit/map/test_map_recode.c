@@ -6,6 +6,7 @@
 #include "map/map_reencode.h"
 #include "../test.h"
 #include "group.h"
+#include "words.h"
 
 #include <string.h>
 
@@ -14,17 +15,6 @@
 static const uint64_t secret[2] = {1, 2};
 static const int64_t now_ms = 1700000000000;
 static char text[1 << 18]; /* what values are cut from */
-
-static void make_text(void) {
-    static const char *const words[] = {"red ", "blue ", "green ", "nothing ", "the ", "whale "};
-    for (size_t at = 0; at < sizeof text;) {
-        const char *word = words[test_random() % 6];
-        size_t len = strlen(word);
-        if (len > sizeof text - at) len = sizeof text - at;
-        memcpy(text + at, word, len);
-        at += len;
-    }
-}
 
 /* What each record is to be. */
 static struct {
@@ -211,7 +201,7 @@ static void another_codec(void) {
 }
 
 int main(void) {
-    make_text();
+    fill_with_words(text, sizeof text);
     for (int uses = 0; uses < 2; uses++) {
         try_it(uses, 0);
         try_it(uses, 10);

@@ -6,6 +6,7 @@
 #include "map/map_reencode.h"
 #include "../test.h"
 #include "group.h"
+#include "words.h"
 
 #include <string.h>
 
@@ -16,18 +17,6 @@
 static const uint64_t secret[2] = {1, 2};
 static const int64_t now_ms = 1700000000000;
 static char text[1 << 20]; /* what values are cut from */
-
-static void make_text(void) {
-    static const char *const words[] = {"red ", "blue ",  "green ",   "nothing ", "of ",
-                                        "the ", "whale ", "{\"id\":", "}, ",      "0123456789 "};
-    for (size_t at = 0; at < sizeof text;) {
-        const char *word = words[test_random() % 10];
-        size_t len = strlen(word);
-        if (len > sizeof text - at) len = sizeof text - at;
-        memcpy(text + at, word, len);
-        at += len;
-    }
-}
 
 static codec *train(void) {
     static phrase_sample values[1000], key = {"doc:1000", 8};
@@ -273,7 +262,7 @@ static void frees_few(map_shared *all) {
 int main(void) {
     map_shared all;
     CHECK(map_shared_init(&all, &mem_libc, 3));
-    make_text();
+    fill_with_words(text, sizeof text);
     CHECK(codecs_add(&all.codecs, train()) == 1 && codecs_add(&all.codecs, train()) == 2);
     reencode_in_steps(&all);
     split_and_merge(&all);

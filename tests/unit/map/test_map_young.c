@@ -11,6 +11,7 @@
 #include "map/map_young.h"
 #include "../test.h"
 #include "group.h"
+#include "words.h"
 
 #include <malloc.h>
 #include <string.h>
@@ -49,17 +50,6 @@ static void *counting_alloc(size_t n) {
     return malloc(n);
 }
 static const mem counting = {counting_alloc, realloc, free, malloc_usable_size};
-
-static void make_text(void) {
-    static const char *const words[] = {"red ",  "blue ", "\"user\": ", "{\"id\":", "}, ",
-                                        "0123 ", "the ",  "whale ",     "nothing ", "of "};
-    for (size_t at = 0; at < sizeof text;) {
-        const char *word = words[test_random() % 10];
-        size_t len = strlen(word) < sizeof text - at ? strlen(word) : sizeof text - at;
-        memcpy(text + at, word, len);
-        at += len;
-    }
-}
 
 static void train_two(void) {
     static phrase_sample values[500], key = {"doc:1000", 8};
@@ -542,7 +532,7 @@ static void test_model(void) {
 }
 
 int main(void) {
-    make_text();
+    fill_with_words(text, sizeof text);
     CHECK(map_shared_init(&all, &counting, 3) && workspace_init(&work, &mem_libc));
     train_two();
     all.young.limit = 64u << 20;
