@@ -13,8 +13,7 @@
 
 #include <zstd.h>
 
-/* From the middle of a value, to estimate what all of it comes to: a tenth of a millisecond. Bytes.
- */
+/* From the middle of a value, to estimate what all of it comes to: 0.1 to 0.2 ms. Bytes. */
 #define PART_BYTES (32u << 10)
 
 static unsigned size_class(size_t n) {
