@@ -3,7 +3,9 @@
 
 #include "background/encoders.h"
 #include "background/evict.h"
+#include "background/lull.h"
 #include "background/settle.h"
+#include "background/train.h"
 #include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
 #include "server/child.h"
@@ -19,8 +21,20 @@
 #define YOUNG_SHARE(limit) ((limit) / 2)
 #define PATIENCE_US        1000000
 
+/* What was encoded fast is written anew when it is one record in so many, in a lull or not; and
+ * when it is so many times that, if the last time took less than this off the pages. */
+#define FAST_ONE_IN      2
+#define FAST_ONE_IN_LULL 32
+#define IN_VAIN          8
+#define WORTH_SHARE(n)   ((n) / 64)
+/* Times that a batch is away, until the next one but in a lull: it is to take a third of a core. */
+#define REST 2
+
 static struct {
     enum { DONE, GIVING, WAITING, HERE } stage; /* of the pass */
+    bool fast_only;                             /* it is for what was encoded fast */
+    int64_t gained;                             /* by it, bytes of pages */
+    uint64_t patience;                          /* until the next one: 1 or IN_VAIN */
     uint64_t arrivals;                          /* of maps, when it began */
     maps_cursor cursor;
     mem_retired old; /* pages that are written anew */
@@ -35,10 +49,12 @@ static struct {
     recode_batch *back; /* is being put back, up to this page; NULL: none */
     uint32_t put;
     unsigned away; /* batches that were given */
+    uint64_t given_us, rests_until_us;
 } pages;
 
 void reencode_init(void) {
     maps_cursor_register(&pass.cursor);
+    pass.patience = 1;
 }
 
 static void note_left(uint64_t n) {
@@ -52,17 +68,25 @@ static void end_batch(recode_batch *b) {
 }
 
 /* What was begun may be for a codec of before. */
-void reencode_start(void) {
-    bool aside = encoders_there();
+static void start(bool fast_only, bool aside) {
     if (pages.open) end_batch(pages.open);
     pages.open = NULL;
     pass.stage = aside ? GIVING : HERE;
     pass.left = aside ? 0 : UINT64_MAX;
+    pass.fast_only = fast_only;
+    pass.gained = 0;
+    ckv.shared.codecs.fast = 0;
     pass.arrivals = maps_arrivals();
     maps_cursor_start(&pass.cursor);
 }
 
+void reencode_start(void) {
+    start(false, encoders_there());
+}
+
 static void finish(void) {
+    uint64_t worth = WORTH_SHARE(maps_totals().totals.page_bytes);
+    if (pass.fast_only) pass.patience = pass.gained < (int64_t)worth ? IN_VAIN : 1;
     pass.stage = DONE;
     pass.young = settle_mark(); /* the pass has made some itself */
     mem_free_retired(&ckv.mem, &pass.old);
@@ -76,7 +100,26 @@ static void answer(void) {
     waiting_answer(&pass.clients, NULL);
 }
 
+/* ---- what was encoded fast ------------------------------------------------------------------- */
+
+/* A training is going to have all written anew. */
+static void start_if_many_are_fast(void) {
+    uint64_t fast = ckv.shared.codecs.fast, records = maps_totals().totals.records;
+    bool many = fast * (lull() ? FAST_ONE_IN_LULL : FAST_ONE_IN) > records * pass.patience;
+    if (many && !train_running() && encoders_there()) start(true, true);
+}
+
+static bool takes_its_time(void) {
+    return pass.fast_only && !lull();
+}
+
 /* ---- by way of the encoders ------------------------------------------------------------------ */
+
+static void put_back(const recode_batch *b, map *m, uint64_t now_ticks) {
+    uint64_t before = m->totals.page_bytes;
+    if (!recode_put(b, pages.put, m, now_ticks, &pass.old)) note_left(1);
+    pass.gained += (int64_t)(before - m->totals.page_bytes);
+}
 
 /* Puts back what the encoders have written anew, until a time. */
 static void collect(uint64_t now_ticks, uint64_t deadline_us) {
@@ -84,9 +127,11 @@ static void collect(uint64_t now_ticks, uint64_t deadline_us) {
         for (recode_batch *b = pages.back; pages.put < b->count; pages.put++) {
             if (clock_monotonic_us() >= deadline_us) return;
             map *m = maps_of_owner(b->items[pages.put].owner);
-            if (m && !recode_put(b, pages.put, m, now_ticks, &pass.old)) note_left(1);
+            if (m) put_back(b, m, now_ticks);
         }
         end_batch(pages.back);
+        uint64_t now_us = clock_monotonic_us();
+        pages.rests_until_us = now_us + REST * (now_us - pages.given_us);
         pages.back = NULL;
         pages.put = 0;
         pages.away--;
@@ -96,8 +141,8 @@ static void collect(uint64_t now_ticks, uint64_t deadline_us) {
 /* In libc's memory: what is taken for a moment is not to be made room for. */
 static bool open_batch(void) {
     if (pages.open) return true;
-    if (pages.away == ENCODERS_PAGES_AWAY || !(pages.open = malloc(sizeof *pages.open)))
-        return false;
+    unsigned most = takes_its_time() ? 1 : ENCODERS_PAGES_AWAY;
+    if (pages.away >= most || !(pages.open = malloc(sizeof *pages.open))) return false;
     recode_begin(pages.open, &ckv.shared);
     return true;
 }
@@ -105,6 +150,7 @@ static bool open_batch(void) {
 static void give_batch(void) {
     if (pages.open && pages.open->count > 0) {
         encoders_give_pages(pages.open);
+        pages.given_us = clock_monotonic_us();
         pages.away++;
     } else if (pages.open) {
         end_batch(pages.open);
@@ -117,6 +163,7 @@ static void give_batch(void) {
 static void distribute(uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
+    if (takes_its_time() && clock_monotonic_us() < pages.rests_until_us) return;
     bool can = encoders_there() && (open_batch() || pages.away > 0);
     while (clock_monotonic_us() < deadline_us && (!can || open_batch())) {
         if (!can || !maps_cursor_next(&pass.cursor, &s, &bucket)) {
@@ -130,11 +177,16 @@ static void distribute(uint64_t deadline_us) {
     }
 }
 
-/* The pass goes on to its end here. If there is nobody to give what was begun, all is left. */
+/* The pass goes on to its end here. If there is nobody to give what was begun, all is left; of what
+ * was encoded fast nothing has to be done. */
 static void begin_here(void) {
     if (pages.open) pass.left = UINT64_MAX;
     if (pages.open) end_batch(pages.open);
     pages.open = NULL;
+    if (pass.fast_only) {
+        finish();
+        return;
+    }
     pass.stage = HERE;
     maps_cursor_start(&pass.cursor);
 }
@@ -195,6 +247,7 @@ void reencode_step(uint64_t deadline_us) {
     uint64_t now_ticks = expiry_ticks(clock_now_ms());
     if (waits_for_child()) return;
     if (pass.stage == DONE && worth_another()) reencode_start();
+    if (pass.stage == DONE) start_if_many_are_fast();
     collect(now_ticks, deadline_us);
     if (pass.stage == GIVING) distribute(deadline_us);
     if (pass.stage == WAITING && pages.away == 0) begin_here();

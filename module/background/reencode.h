@@ -5,6 +5,9 @@
  * Where there are encoder threads (encoders.h) they write the pages anew (core/map/map_recode.h),
  * and what is left then is re-encoded here (core/map/map_reencode.h): pages that were written to
  * meanwhile, and large values.
+ *
+ * Short values that were encoded fast when they were written are encoded once more by these threads
+ * when there are many, or nothing is written for a while (lull.h).
  */
 #ifndef CKV_REENCODE_H
 #define CKV_REENCODE_H
@@ -14,7 +17,8 @@
 /* Once, at load. */
 void reencode_init(void);
 
-/* Starts, from the first page: after a training, and when a file has been loaded. */
+/* Starts a pass over all, from the first page: after a training, and when a file has been loaded.
+ */
 void reencode_start(void);
 
 /* Goes on until `deadline_us` (monotonic). */

@@ -6,6 +6,7 @@
 #include "core/base/pace.h"
 #include "core/map/map_uncounted.h"
 #include "background/evict.h"
+#include "background/lull.h"
 #include "background/sampling.h"
 #include "background/trial.h"
 #include "server/waiting.h"
@@ -24,9 +25,8 @@
 /* Of a core, for the thread that learns while no client waits, and something is known already: see
  * core/base/pace.h. */
 #define TRAINING_PERCENT 33
-/* Data that has grown by a quarter is worth a training when nothing is written for a while. */
+/* Data that has grown by a quarter is worth a training in a lull. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
-#define QUIET_US         3000000
 /* What new dictionaries must save of what is stored. Per cent. */
 #define WORTH_IT 1
 /* After a training that failed, until one begins that nobody asks for. */
@@ -50,12 +50,6 @@ static atomic_bool learning;
 static atomic_uint percent;      /* of a core, for the thread */
 static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
 static atomic_bool finished;     /* the thread is done, with or without a codec */
-
-/* When the server was last seen to have written something, and how much it had by then. */
-static struct {
-    uint64_t written;
-    uint64_t at_us;
-} last_write;
 
 void train_start(void) {
     sampling_init();
@@ -244,16 +238,6 @@ static bool conclude(uint64_t deadline_us) {
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-static bool quiet(void) {
-    uint64_t now_us = clock_monotonic_us();
-    uint64_t written = codecs_written_bytes(&ckv.shared.codecs);
-    if (last_write.written != written) {
-        last_write.written = written;
-        last_write.at_us = now_us;
-    }
-    return now_us - last_write.at_us >= QUIET_US;
-}
-
 /* So little is left that it takes less room without a codec. */
 static bool give_up(void) {
     if (raw_bytes() >= CODEC_BYTES_MIN || !outsized(raw_bytes())) return false;
@@ -264,7 +248,7 @@ static bool give_up(void) {
 
 static bool grown_or_changed(void) {
     uint64_t raw = raw_bytes();
-    bool at_rest = quiet();
+    bool at_rest = lull();
     if (clock_monotonic_us() < job.again_us) return false;
     if (outsized(raw)) return true;
     if (raw < (uint64_t)ckv.config.train_after) return false;

@@ -304,6 +304,26 @@ def test_pages_are_written_anew_by_the_encoders(own_server):
 
 
 @pytest.mark.timeout(400)  # the same
+def test_what_was_encoded_fast_is_written_anew_later(own_server):
+    """While clients wait for short values these are encoded fast; when nothing is written any more, the cheapest way."""
+    values = texts(50_000)
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        stored = load(r, values[:40_000])
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        r.config_set("ckv.encode-threads", 0)
+        stored |= load(r, values[10_000:])  # over the others: what grows is a reason to learn anew
+        written, trainings = info(r)["page_bytes"], info(r)["trainings"]
+        time.sleep(4)
+        assert info(r)["page_bytes"] == written
+        r.config_set("ckv.encode-threads", 1)
+        wait_for(lambda: info(r)["page_bytes"] < written * 0.99, timeout=60, what="pages written anew")
+        wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="the end of that")
+        assert info(r)["trainings"] == trainings
+        assert_stored(r, stored)
+
+
+@pytest.mark.timeout(400)  # the same
 def test_what_is_written_while_pages_are_written_anew(own_server):
     """By more and less encoders, in many maps and few, and in between none at all."""
     rng = Random(5)

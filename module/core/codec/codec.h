@@ -98,6 +98,7 @@ typedef struct codec_value {
     size_t len, raw_len;
     double expected_len; /* by what the codec promised when it was learned, in the mean */
     bool young;          /* not encoded yet: the bytes are the value's own, see map_young.h */
+    bool fast;           /* encoded so, where the cheapest way might take less */
 } codec_value;
 
 /* How much time an encoding may take: little, while somebody waits for it; or several times as

@@ -93,6 +93,7 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
     }
     if (best == CODEC_NO_ROOM) best = encode_raw(value, n, dst, n + 1);
     *out = (codec_value){.bytes = dst, .len = best, .raw_len = n};
+    out->fast = effort.pace == CODEC_FAST && c->values[0] && n > 0 && n <= CODEC_CHEAPEST_MAX;
     out->expected_len = n > CODEC_PHRASE_MAX ? (double)best : (double)n * ratio;
     return true;
 }

@@ -120,6 +120,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
     uint32_t index = map_index(k->hash, m->buckets);
     map_record r = {.value = value->bytes,
                     .value_len = (uint32_t)value->len,
+                    .fast = value->fast,
                     .code = code,
                     .base = base,
                     .uses = add_uses(pos, k->uses)};

@@ -144,6 +144,7 @@ typedef struct map_record {
     const uint8_t *value; /* encoded with the codec of the page that it comes into */
     uint32_t value_len;
     large *large; /* not NULL: instead of the value */
+    bool fast;    /* the value, as codec_value has it */
     uint16_t code;
     uint64_t base;
     uint8_t uses; /* page_uses(); kept if the page has room for counts */

@@ -73,6 +73,7 @@ void map_remove_slot(map *m, const map_pos *pos) {
 
 bool map_move(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base) {
     map_record r = {.large = page_large(pos->p, pos->slot),
+                    .fast = pos->p->flags & PAGE_FAST,
                     .code = code,
                     .base = base,
                     .uses = page_uses(pos->p, pos->slot)};

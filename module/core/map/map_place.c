@@ -84,7 +84,10 @@ static uint32_t put_into(map *m, page *p, const page_key *k, const map_record *r
                k->stem_len);
         at++;
     }
-    if (r->large) p->flags |= PAGE_LARGES;
+    if (r->large)
+        p->flags |= PAGE_LARGES;
+    else if (r->fast)
+        p->flags |= PAGE_FAST;
     fill_payload(page_insert(p, at, s.tag, s.len, code, base), k, r, s.member);
     set_uses(p, at, r->uses);
     return at;
@@ -96,6 +99,7 @@ map_record map_record_of(const page_walk *at) {
     return (map_record){.value = l ? NULL : at->payload + key_bytes,
                         .value_len = l ? 0 : at->len - key_bytes,
                         .large = l,
+                        .fast = at->p->flags & PAGE_FAST,
                         .code = at->code,
                         .base = page_base(at->p),
                         .uses = page_uses(at->p, at->slot)};
@@ -153,6 +157,7 @@ bool map_overwrite(map *m, const page_key *pk, const map_pos *pos, const map_rec
     uint64_t base = map_base_of(m, p, r->base);
     page_set_code(p, pos->slot, expiry_rebase(r->code, r->base, base), base);
     set_uses(p, pos->slot, r->uses);
+    if (r->fast) p->flags |= PAGE_FAST;
     map_trim_page(m, at);
     return true;
 }

@@ -34,7 +34,7 @@ static bool is_whole(page *p) {
 }
 
 static bool can_be_recoded(const recode_batch *b, page *p) {
-    return p->codec != b->codec && is_whole(p);
+    return p->codec == b->codec ? p->flags & PAGE_FAST : is_whole(p);
 }
 
 static void add(recode_batch *b, map *m, uint32_t bucket_index, const page *p) {

@@ -47,6 +47,7 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
     codec_value encoded;
     map_shared *shared = r->m->shared;
     *out = map_record_of(at);
+    out->fast = false;
     uint32_t old_len;
     const uint8_t *old = map_encoded_value(&pos, &old_len);
     if (codec_is_common(old, old_len) || (out->large && out->large->young)) {

@@ -4,6 +4,7 @@
 #include "map/map_inside.h"
 #include "map/map_uncounted.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define COUNT_BYTES 2
@@ -68,6 +69,7 @@ size_t map_bucket_save(map *m, uint32_t index, uint8_t *dst) {
         memcpy(at, p, front);
         memcpy(at + front, (uint8_t *)p + p->cap - (p->used - front), p->used - front);
         memcpy(at, &p->used, sizeof p->used); /* cap = used */
+        at[offsetof(page, flags)] &= (uint8_t)~PAGE_FAST;
         write_file_tags(m, p, at);
         at += p->used;
         forget_pointers(p, at);

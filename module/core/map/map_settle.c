@@ -97,6 +97,7 @@ void young_batch_encode(young_batch *b, uint32_t i, codec_workspace *w) {
     memcpy(value, out.bytes, out.len);
     item->len = (uint32_t)out.len;
     item->expected_len = (float)out.expected_len;
+    item->fast = out.fast;
 }
 
 /* ---- back into the map ----------------------------------------------------------------------- */
@@ -108,6 +109,7 @@ static bool settled_record(map *m, map_key *k, const map_pos *pos, const codec_v
     uint64_t base = map_base_of(m, pos->p, now_ticks);
     *r = (map_record){.value = value->bytes,
                       .value_len = (uint32_t)value->len,
+                      .fast = value->fast,
                       .code = map_expiry_code(pos, base),
                       .base = base,
                       .uses = page_uses(pos->p, pos->slot)};
@@ -146,7 +148,8 @@ void map_settle(map *m, const young_batch *b, const young_item *item, uint64_t n
     codec_value value = {.bytes = b->bytes + item->at + item->key_len,
                          .len = item->len,
                          .raw_len = item->raw_len,
-                         .expected_len = (double)item->expected_len};
+                         .expected_len = (double)item->expected_len,
+                         .fast = item->fast};
     large *l = find_young(m, &k, &pos, b, item);
     if (!l) return;
     bool valid = large_tail(l)->number == item->number && b->codec == map_codec(m);

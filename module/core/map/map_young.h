@@ -37,6 +37,7 @@ typedef struct young_item {
     uint32_t len; /* of the encoded value, 0: there is none */
     float expected_len;
     bool moved; /* as the record's tail has it */
+    bool fast;  /* as codec_value has it */
 } young_item;
 
 /* Belongs to one thread at a time. */

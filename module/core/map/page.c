@@ -395,8 +395,8 @@ uint32_t page_run_fitting(const page *p, const page *from, uint32_t first, uint3
                           uint32_t *grown) {
     uint32_t n = 0, slot_bytes = 1 + len_bytes(p) + (p->flags & PAGE_EXPIRY ? 2 : 0);
     *grown = 0;
-    if (p->codec != from->codec || p->flags != from->flags || page_base(p) != page_base(from))
-        return 0;
+    bool alike = ((p->flags ^ from->flags) & ~PAGE_FAST) == 0;
+    if (p->codec != from->codec || !alike || page_base(p) != page_base(from)) return 0;
     for (uint32_t sum = 0; n < count; n++, *grown = sum) {
         sum += slot_bytes + page_len(from, first + n);
         if (p->flags & PAGE_USES) sum += uses_bytes(p->slots + n + 1) - uses_bytes(p->slots + n);
@@ -409,6 +409,7 @@ void page_insert_run(page *p, uint32_t at, const page *from, uint32_t first, uin
     uint32_t w = len_bytes(p), before = payload_before(from, first);
     uint32_t len = payload_before(from, first + count) - before;
     uint8_t *payload = open_place(p, at, count, count, len);
+    p->flags |= from->flags & PAGE_FAST;
     memcpy(payload, block_end(from) - before - len, len);
     memcpy(page_tags(p) + at, page_tags(from) + first, count);
     memcpy(lens(p) + at * w, lens(from) + first * w, count * w);

@@ -36,7 +36,8 @@
  * How keys and values are encoded is the business of the codec that the page names (codec.h).
  * `base` is the time, in ticks of 1/512 s, that the expiry codes are read against (expiry.h).
  * `uses` counts how often a record was used lately, up to 3, for eviction (map_evict.h). Where
- * nothing is evicted, nobody counts, and no page has them.
+ * nothing is evicted, nobody counts, and no page has them. FAST is for who writes pages anew
+ * (map_recode.h); files do not have it.
  *
  * The functions here move bytes within one page. They never allocate: whoever owns the page asks
  * first by how much it will grow (page_growth() and the like) and gives it that room.
@@ -79,6 +80,7 @@
 #define PAGE_EXPIRY 2
 #define PAGE_LARGES 4 /* may hold records that are large */
 #define PAGE_USES   8
+#define PAGE_FAST   16 /* may hold values that were encoded fast */
 
 #define PAGE_USES_MAX 3
 
@@ -196,7 +198,7 @@ uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t c
 
 /* How many of the slots [first, first + count) of another page, none of them a head, this page can
  * take with no more than copying them: as many as it could have room for, none if the two pages
- * differ in codec, flags or base. `grown` is then what they take, bytes. */
+ * differ in codec, flags (but FAST) or base. `grown` is then what they take, bytes. */
 uint32_t page_run_fitting(const page *p, const page *from, uint32_t first, uint32_t count,
                           uint32_t *grown);
 

@@ -2,8 +2,10 @@
  * written to meanwhile; and nothing is lost, whatever happens to the map in between. */
 #include "codec/codec_train.h"
 #include "map/map_evict.h"
+#include "map/map_inside.h"
 #include "map/map_recode.h"
 #include "map/map_reencode.h"
+#include "map/map_save.h"
 #include "../test.h"
 #include "group.h"
 #include "words.h"
@@ -200,6 +202,65 @@ static void another_codec(void) {
     workspace_free(&work);
 }
 
+typedef struct fast_pages {
+    uint64_t count, used; /* bytes of all pages */
+} fast_pages;
+
+static fast_pages fast_in(const map *m) {
+    fast_pages found = {0};
+    for (uint32_t i = 0; i < m->buckets; i++) {
+        uint32_t n;
+        page **pages = bucket_pages(map_bucket(m, i), &n);
+        for (uint32_t k = 0; k < n; k++) {
+            found.count += (pages[k]->flags & PAGE_FAST) != 0;
+            found.used += pages[k]->used;
+        }
+    }
+    return found;
+}
+
+/* A file does not tell; older programs know no such flag. */
+static void check_file_has_no_flag(map *m) {
+    static uint8_t bytes[1 << 20];
+    page header;
+    for (uint32_t i = 0; i < m->buckets; i++) {
+        CHECK(map_bucket_size(m, i) <= sizeof bytes);
+        size_t len = map_bucket_save(m, i, bytes);
+        for (size_t at = 2; at < len; at += header.used) {
+            memcpy(&header, bytes + at, sizeof header);
+            CHECK(!(header.flags & PAGE_FAST));
+        }
+    }
+}
+
+/* Values that were written fast take less when they are written anew, once; splitting pages on the
+ * way does not make them forget it. */
+static void encoded_fast(void) {
+    map_shared s;
+    map_group group = {0};
+    CHECK(map_shared_init(&s, &mem_libc, 3));
+    map *m = map_new(&s, secret);
+    map_join(m, &group);
+    for (int i = 0; i < RECORDS; i++) set(m, i);
+    codecs_use(&s.codecs, train(&s, 256 << 10));
+    rest(m);
+    CHECK(fast_in(m).count == 0);
+    for (int i = 0; i < RECORDS; i++) unset(m, i);
+    for (int i = 0; i < RECORDS; i++) set(m, i);
+    fast_pages before = fast_in(m);
+    CHECK(before.count > m->totals.pages * 9 / 10 && s.codecs.fast > RECORDS * 9 / 10);
+    check_file_has_no_flag(m);
+    CHECK(recode(m, 0) >= before.count);
+    check(m);
+    CHECK(fast_in(m).count == 0 && fast_in(m).used < before.used);
+    CHECK(recode(m, 0) == 0);
+    set(m, 1);
+    CHECK(fast_in(m).count == 1);
+    map_leave(m);
+    map_free(m);
+    map_shared_free(&s);
+}
+
 int main(void) {
     fill_with_words(text, sizeof text);
     for (int uses = 0; uses < 2; uses++) {
@@ -208,5 +269,6 @@ int main(void) {
         try_it(uses, 300);
     }
     another_codec();
+    encoded_fast();
     return test_report("map_recode");
 }
