@@ -154,16 +154,17 @@ def measure(options, row, files):
 
 
 def run(options, path):
-    """Adds the caches asked for to those that are known."""
+    """Adds the caches asked for, on this server, to those that are known."""
     rows = table(options.caches)
     files = {data: statistics.mean(map(len, data.values)) for data in map(Data, options.data or [None])}
     for data in files:
         data.path  # the file is made, where there is none
-    known = {row["cluster"]: row for row in report.kept(path, [])}
+    known = {(report.server_of(row), row["cluster"]): row for row in report.kept(path, [])}
     for cluster in options.cluster or rows:
         if cluster not in rows:
             raise Failed(f"{options.caches} has no cache {cluster}")
         began = time.monotonic()
-        known[cluster] = {**measure(options, rows[cluster], files), "seconds": time.monotonic() - began}
-        report.keep(path, [known[number] for number in sorted(known)])
+        row = {**measure(options, rows[cluster], files), "seconds": time.monotonic() - began}
+        known[report.server_of(row), cluster] = row
+        report.keep(path, [known[place] for place in sorted(known)])
     return report.kept(path, [])

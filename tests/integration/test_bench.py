@@ -104,7 +104,7 @@ def test_cache_duty(run, lines, part):
 
 @pytest.mark.timeout(400)  # it learns dictionaries, which takes seconds of a processor that others use as well
 def test_caches(run, tmp_path, lines):
-    """A cache is measured anew; those measured before stay."""
+    """A cache is measured anew; those measured before stay, and so does what other servers took for it."""
     table, result = tmp_path / "caches.csv", tmp_path / "result.json"
     table.write_text("cluster,category,key_bytes,value_bytes,kilo_requests_per_second,requests_per_object,one_hit_percent,miss_ratio,"
                      "working_set_mb,gets,sets,increments,deletes,zipf_alpha,ttls\n"
@@ -113,10 +113,13 @@ def test_caches(run, tmp_path, lines):
     row, = run(*args)[0]
     assert row["memory_ratio"] > 0 and row["cpu_ratio"] > 0 and row["p999_ratio"] > 0 and row["random_memory_ratio"] > 0
     assert 0 < row["hits_strings"] <= 1 and 0 < row["hits_ckv"] <= 1
-    # A cache that nobody reads.
-    result.write_text(json.dumps([{**row, "cluster": 9, "hits_strings": None, "hits_ckv": None, "hits_strings_more": None}]))
+    # A cache that nobody reads, and another server.
+    others = [{**row, "cluster": 9, "hits_strings": None, "hits_ckv": None, "hits_strings_more": None},
+              {**row, "server": "Valkey server v=99.1.2 sha=0", "date": "the other day"}]
+    result.write_text(json.dumps(others))
     report, said = run(*args, "--cluster", 3)
-    assert [row["cluster"] for row in report] == [3, 9]
+    assert [row["cluster"] for row in report] == [3, 9, 3] and report[2] == others[1]
+    assert "Valkey 99.1" in said
     assert "Not within the limits" in said and "random: RAM" in said
     assert "has no cache 4" in run(*args, "--cluster", 4, status=1)
 
