@@ -4,18 +4,24 @@
 #include "server/clock.h"
 #include "server/pause.h"
 
-#define LATE_US 200000
+#define LATE_US  200000
+#define EARLY_US 500
 
 static timer *timers;
 
+/* The server calls whoever is due by the time when it looked first, and looks no more: if the clock
+ * has been set back since then, a timer that is set again is called again at once, and no command
+ * runs until the clock has caught up. So it is left unset then, until it is late. */
 static void run(RedisModuleCtx *ctx, void *data) {
     timer *t = data;
+    t->id = 0;
+    if (clock_monotonic_us() + EARLY_US < t->due_us) return;
     t->due_us = 0;
     t->run(ctx, NULL);
 }
 
 void timer_set(RedisModuleCtx *ctx, timer *t, int wait_ms) {
-    if (t->due_us) RedisModule_StopTimer(ctx, t->id, NULL);
+    if (t->id) RedisModule_StopTimer(ctx, t->id, NULL);
     t->due_us = clock_monotonic_us() + (uint64_t)wait_ms * 1000;
     t->id = RedisModule_CreateTimer(ctx, wait_ms, run, t);
 }

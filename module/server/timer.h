@@ -1,8 +1,8 @@
 /*
  * timer.h: what is done between commands, again and again.
  *
- * The server's timers go by the wall clock: set back by an hour, they would keep us for that long.
- * These come by then, too.
+ * The server's timers go by the wall clock: set back by an hour, they would keep us for that long,
+ * or the server if one runs just then. These come by then, too, and let it go on.
  */
 #ifndef CKV_TIMER_H
 #define CKV_TIMER_H
@@ -13,8 +13,8 @@
 
 typedef struct timer {
     RedisModuleTimerProc run;
-    RedisModuleTimerID id;
-    uint64_t due_us; /* by the clock for measuring; 0: it is not set */
+    RedisModuleTimerID id; /* the server's; 0: it has none */
+    uint64_t due_us;       /* by the clock for measuring; 0: it is not set */
     struct timer *next;
 } timer;
 

@@ -552,6 +552,7 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     leave_start();
+    transactions_start(ctx);
     lent_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
     prefixes_listen(configure);

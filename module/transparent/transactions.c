@@ -6,6 +6,7 @@
 #include "server/clock.h"
 #include "server/own_call.h"
 #include "server/pause.h"
+#include "server/timer.h"
 #include "transparent/catalogue.h"
 
 #include <stdlib.h>
@@ -18,15 +19,12 @@
 #define COUNT_SHARE      1000
 #define COUNT_AT_LAST_MS 5000
 
-static bool count_due;
+static timer count;
 static bool held_back;
 static transactions_listener *listener; /* NULL: none */
 
-static void count_transactions(RedisModuleCtx *ctx, void *unused);
-
 static void count_later(int64_t after_ms) {
-    if (!count_due) RedisModule_CreateTimer(ckv.ctx, after_ms, count_transactions, NULL);
-    count_due = true;
+    if (!count.due_us) timer_set(ckv.ctx, &count, (int)after_ms);
 }
 
 /* What the list of clients tells. */
@@ -102,7 +100,6 @@ static void look_at_all(RedisModuleCtx *ctx) {
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
-    count_due = false;
     if (may_hold_back()) {
         count_later(COUNT_EVERY_MS);
         return;
@@ -114,6 +111,10 @@ static void count_transactions(RedisModuleCtx *ctx, void *unused) {
     int64_t took_ms = (int64_t)(clock_monotonic_us() - began_us) / 1000;
     int64_t after_ms = COUNT_EVERY_MS + took_ms * COUNT_SHARE;
     count_later(after_ms < COUNT_AT_LAST_MS ? after_ms : COUNT_AT_LAST_MS);
+}
+
+void transactions_start(RedisModuleCtx *ctx) {
+    timer_register(ctx, &count, count_transactions);
 }
 
 void transactions_count(void) {

@@ -15,6 +15,9 @@
 
 #include "ckv.h"
 
+/* Once, at load. */
+void transactions_start(RedisModuleCtx *ctx);
+
 /* A prefix is set, or others are: transactions may be open that no filter has seen, or that have
  * queued keys of prefixes which were not set by then. */
 void transactions_begin_unseen(void);

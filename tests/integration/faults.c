@@ -6,6 +6,7 @@
  *
  *      [seconds to add to the clock, 8 bytes][fork() fails if not 0, 8 bytes][no threads, the same]
  *      [seconds to add to the clock that measures how long something takes, 8 bytes]
+ *      [how often the first are added, 8 bytes; 0: always]
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile struct { int64_t seconds, no_fork, no_threads, passed; } * wanted;
+static const volatile struct { int64_t seconds, no_fork, no_threads, passed, times; } * wanted;
 
 __attribute__((constructor)) static void start(void) {
     const char *path = getenv("CKV_FAULTS");
@@ -31,7 +32,10 @@ __attribute__((constructor)) static void start(void) {
 }
 
 static int64_t step(void) {
-    return wanted ? wanted->seconds : 0;
+    static int64_t times, left;
+    if (!wanted) return 0;
+    if (times != wanted->times) times = left = wanted->times;
+    return times == 0 || left-- > 0 ? wanted->seconds : 0;
 }
 
 /* Valkey binds a module to libc before anything else: it would not come by here. */

@@ -31,10 +31,10 @@ class Faults:
         self.env = {"LD_PRELOAD": library()[0], "CKV_FAULTS": path}
         self.set()
 
-    def set(self, seconds=0, no_fork=False, no_threads=False, passed=0):
+    def set(self, seconds=0, no_fork=False, no_threads=False, passed=0, times=0):
         # Written over in place: the servers have it in their memory.
         with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("<qqqq", seconds, no_fork, no_threads, passed))
+            f.write(struct.pack("<qqqqq", seconds, no_fork, no_threads, passed, times))
 
     def say(self, path, text):
         """What the system tells in a file of /proc or /sys."""

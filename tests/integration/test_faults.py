@@ -364,6 +364,17 @@ def test_the_clock_steps_back_and_forth(faulty):
             assert wanted - late_by(1500 * DAY * 1000) <= r.execute_command("CPEXPIRETIME", key) <= wanted
 
 
+def test_the_clock_is_set_back_while_a_timer_runs(faulty):
+    """The server called it again and again, and nobody else, until the clock had caught up."""
+    server, faults = faulty
+    with server.client(timeout=20) as r:
+        r.config_set("ckv.prefixes", "KEY:")
+        for times in range(1, 40):  # it is set back whenever the server has looked at it so often
+            faults.set(seconds=3600, times=times)
+            time.sleep(0.25)
+            assert r.ping()
+
+
 def test_no_process_to_be_had(faulty):
     """fork() fails: BGSAVE and BGREWRITEAOF say so, and nothing else is the worse for it."""
     server, faults = faulty
