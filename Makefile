@@ -61,7 +61,7 @@ LINT_C    = $(wildcard module/*.[ch] module/*/*.[ch] module/core/*/*.[ch] tests/
             bench/*.c bench/*/*.[ch] tools/*/*.[ch])
 
 # What the integration tests would build themselves, two of them at a time.
-TESTED_PROGRAMS = build/ckv-bench build/ckv-estimate build/bench-codec build/bench-layout
+TESTED_PROGRAMS = build/ckv-bench build/ckv-estimate build/bench-codec build/bench-layout build/filter.so
 
 MODULE_O  = $(MODULE_C:%.c=build/release/%.o)
 ASAN_O    = $(MODULE_C:%.c=build/asan/%.o)
@@ -261,13 +261,16 @@ bench-layout: build/bench-layout | setup-python3 ## what each byte of a record i
 build/bench-layout: build/release/bench/layout.o $(COMMON_O) $(CORE_C:%.c=build/release/%.o)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+build/filter.so: build/release/bench/filter.o
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^
+
 build/bench-codec: $(CODEC_O)
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## compare stores, write docs/results.md (N=20000 DATA='file ...')
+bench: build/ckv.so build/ckv-bench build/filter.so | setup-server setup-python setup-glide ## compare stores, write docs/results.md (N=20000 DATA='file ...')
 	$(call compare,$(or $(N),20000))
 
-bench-full: build/ckv.so build/ckv-bench | setup-server setup-python setup-glide ## the same with 10M records of each file
+bench-full: build/ckv.so build/ckv-bench build/filter.so | setup-server setup-python setup-glide ## the same with 10M records of each file
 	$(call compare,$(or $(N),10000000))
 
 bench-choice: build/ckv.so build/ckv-bench | setup-server setup-python3 ## the README's picture: tweets, sessions, id pairs in what one might take instead (N=1000000)

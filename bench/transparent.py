@@ -1,15 +1,17 @@
-"""Strings under ckv.prefixes against a server without the module: what commands cost, and that records which came by SET take
-what those which came by CSET take."""
+"""Strings under ckv.prefixes against a server without the module, and one whose filter does nothing: what commands cost, and that
+records which came by SET take what those which came by CSET take."""
 
+import os
 import time
 
 from load import DEPTH, Data, fill, progress
 from measure import growth, machine, medians, redis_benchmark, settle, version
-from server import Server
+from server import ROOT, Server
 
 # What is compared, and the lines of redis.conf by which it differs; the first is what the others are measured against.
 SERVERS = {
     "without the module": {"loadmodule": None},
+    "a filter that does nothing": {"loadmodule": os.path.join(ROOT, "build", "filter.so")},
     "no prefix": {},
     "a prefix of every key": {"ckv.prefixes": "*"},
     "a prefix of no key": {"ckv.prefixes": "nothing:"},

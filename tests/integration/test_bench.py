@@ -16,8 +16,8 @@ GLIDE = os.path.join(ROOT, "build", "glide-venv", "bin", "python")
 
 @pytest.fixture(scope="module", autouse=True)
 def programs():
-    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/ckv-estimate", "build/bench-codec", "build/bench-layout"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(["make", "-C", ROOT, "build/ckv-bench", "build/ckv-estimate", "build/bench-codec", "build/bench-layout", "build/filter.so"],
+                   check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_throughput(run, lines):
 def test_transparent(run, lines):
     report, said = run("transparent", "--records", 2000, "--requests", 500, "--rounds", 1, "--data", lines)
     assert set(report["memory"]) == {"CSET", "SET"} and {len(commands) for commands in report["speed"].values()} == {7}
-    assert all(len(servers) == 4 for commands in report["speed"].values() for servers in commands.values())
+    assert all(len(servers) == 5 for commands in report["speed"].values() for servers in commands.values())
     assert "a prefix of no key" in said and "HSET" in said
 
 
