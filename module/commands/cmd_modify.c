@@ -129,10 +129,10 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
  * for one. NULL: damaged. */
 static RedisModuleString *number_text(record *r) {
     if (!r->found) return RedisModule_CreateString(r->ctx, "0", 1);
-    size_t len = map_value_len(r->in->m, &r->pos);
-    if (len >= NUMBER_ROOM && len != CODEC_NO_ROOM) return RedisModule_CreateString(r->ctx, "", 0);
+    size_t len;
     const uint8_t *value = record_value(r, &len);
-    return value ? RedisModule_CreateString(r->ctx, (const char *)value, len) : NULL;
+    if (!value) return NULL;
+    return RedisModule_CreateString(r->ctx, (const char *)value, len < NUMBER_ROOM ? len : 0);
 }
 
 /* The event is the same whichever way it goes. */

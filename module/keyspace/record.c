@@ -41,7 +41,10 @@ void record_refresh(record *r) {
 
 const uint8_t *record_value(record *r, size_t *len) {
     const uint8_t *value = map_value(r->in->m, &r->pos, len);
-    if (!value) RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
+    if (value)
+        r->pos.len_known = (uint32_t)*len + 1;
+    else
+        RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
     return value;
 }
 

@@ -3,11 +3,15 @@
 
 #include <string.h>
 
-/* The raw length of a record's value that is about to go, if it is at hand: where it is kept
- * decoded (that goes then), or is written again as it was (NULL: it is not), as whoever renews a
- * record does. */
+/* The raw length of a record's value that is about to go, if it is at hand: where it was decoded
+ * just now, or is kept decoded (that goes then), or is written again as it was (NULL: it is not),
+ * as whoever renews a record does. */
 static bool known_len(map *m, const map_key *k, const map_pos *pos, const codec_value *value,
                       size_t *len) {
+    if (pos->len_known && !young_is_long(pos->len_known - 1)) {
+        *len = pos->len_known - 1;
+        return true;
+    }
     if (value && !value->young && pos->p->codec == map_codec(m)) {
         uint32_t n;
         const uint8_t *old = map_encoded_value(pos, &n);

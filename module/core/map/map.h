@@ -92,6 +92,7 @@ typedef struct map_pos {
     uint32_t slot;
     uint32_t page_index; /* of the page in its bucket */
     uint32_t bucket_index;
+    uint32_t len_known; /* 1 + length of its value, for who has decoded it; 0: nobody has */
 } map_pos;
 
 /* NULL: out of memory. */

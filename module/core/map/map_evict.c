@@ -103,7 +103,9 @@ static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_g
     const uint8_t *key = map_key_of_slot(m, p, from->slot, bytes, &len);
     if (!key) return false;
     told(context, key, len);
-    map_take_out(m, len, &(map_pos){p, from->slot, from->page_index, bucket_index});
+    map_pos pos = {
+        .p = p, .slot = from->slot, .page_index = from->page_index, .bucket_index = bucket_index};
+    map_take_out(m, len, &pos);
     return true;
 }
 

@@ -29,7 +29,7 @@ uint32_t map_expire(map *m, uint32_t bucket_index, int64_t now_ms, uint32_t limi
         } else if (!(key = map_key_of_slot(m, p, slot, bytes, &len))) {
             slot++;
         } else {
-            map_pos pos = {p, slot, index, bucket_index};
+            map_pos pos = {.p = p, .slot = slot, .page_index = index, .bucket_index = bucket_index};
             delete_one(m, &pos, key, len, expiry_ticks(now_ms), told, context);
             deleted++;
             /* The bucket may have been written anew. */

@@ -105,7 +105,8 @@ bool map_find(map *m, map_key *k, map_pos *pos) {
     for (uint32_t i = 0; i < n; i++) {
         int slot = page_find(pages[i], map_encoded_key(m, k, pages[i]->codec));
         if (slot < 0) continue;
-        *pos = (map_pos){pages[i], (uint32_t)slot, i, index};
+        *pos = (map_pos){
+            .p = pages[i], .slot = (uint32_t)slot, .page_index = i, .bucket_index = index};
         return true;
     }
     return false;
@@ -156,7 +157,7 @@ bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context) {
     for (uint32_t i = 0; i < n; i++) {
         page *p = pages[i];
         for (uint32_t slot = 0; slot < p->slots; slot++) {
-            map_pos pos = {p, slot, i, bucket_index};
+            map_pos pos = {.p = p, .slot = slot, .page_index = i, .bucket_index = bucket_index};
             large *l = page_large(p, slot);
             if (!l && !map_read_key(m, p, slot, bytes, &stem_len, &len)) continue;
             if (page_is_head(page_tags(p)[slot])) continue;
