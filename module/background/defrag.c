@@ -77,7 +77,7 @@ static bool memory_is_scarce(void) {
 /* A child would keep what is moved; others are about to make holes, or to fill them: of values that
  * are young there is no end while memory is nearly full. */
 static bool must_wait(void) {
-    return memory_is_scarce() || child_at_work() || reencode_running() || train_running() ||
+    return memory_is_scarce() || child_at_work() || reencode_moves_all() || train_running() ||
            (settle_much() && !evict_near());
 }
 

@@ -1,6 +1,6 @@
 /*
- * encoders.h: the threads that encode what is young (settle.h), write pages of old codecs anew
- * (reencode.h), and count what is uncounted (core/map/map_uncounted.h).
+ * encoders.h: the threads that encode what is young (settle.h), write pages anew (reencode.h), and
+ * count what is uncounted (core/map/map_uncounted.h).
  *
  *      main thread                an encoder
  *

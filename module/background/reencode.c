@@ -22,18 +22,21 @@
 #define PATIENCE_US        1000000
 
 /* What was encoded fast is written anew when it is one record in so many, in a lull or not; and
- * when it is so many times that, if the last time took less than this off the pages. */
+ * when it is so many times that, if the last time took less than this share off what was fast. */
 #define FAST_ONE_IN      2
-#define FAST_ONE_IN_LULL 32
+#define FAST_ONE_IN_LULL 8
 #define IN_VAIN          8
-#define WORTH_SHARE(n)   ((n) / 64)
-/* Times that a batch is away, until the next one but in a lull: it is to take a third of a core. */
-#define REST 2
+#define WORTH_ONE_IN     64.0
+/* Times that a batch is away, until the next one but in a lull: it is to take a third of a core. It
+ * may have been away for other reasons than to be worked on. */
+#define REST    2
+#define AWAY_US 100000
 
 static struct {
     enum { DONE, GIVING, WAITING, HERE } stage; /* of the pass */
     bool fast_only;                             /* it is for what was encoded fast */
-    int64_t gained;                             /* by it, bytes of pages */
+    double fast_share;                          /* of the records, when it began */
+    double before, now;                         /* bytes in pages that it has written anew */
     uint64_t patience;                          /* until the next one: 1 or IN_VAIN */
     uint64_t arrivals;                          /* of maps, when it began */
     maps_cursor cursor;
@@ -74,8 +77,8 @@ static void start(bool fast_only, bool aside) {
     pass.stage = aside ? GIVING : HERE;
     pass.left = aside ? 0 : UINT64_MAX;
     pass.fast_only = fast_only;
-    pass.gained = 0;
-    ckv.shared.codecs.fast = 0;
+    pass.before = pass.now = 0;
+    if (aside) ckv.shared.codecs.fast = 0;
     pass.arrivals = maps_arrivals();
     maps_cursor_start(&pass.cursor);
 }
@@ -85,8 +88,9 @@ void reencode_start(void) {
 }
 
 static void finish(void) {
-    uint64_t worth = WORTH_SHARE(maps_totals().totals.page_bytes);
-    if (pass.fast_only) pass.patience = pass.gained < (int64_t)worth ? IN_VAIN : 1;
+    bool vain = (pass.before - pass.now) * WORTH_ONE_IN < pass.before * pass.fast_share;
+    if (pass.fast_only && pass.before > 0) pass.patience = vain ? IN_VAIN : 1;
+    pass.fast_only = false;
     pass.stage = DONE;
     pass.young = settle_mark(); /* the pass has made some itself */
     mem_free_retired(&ckv.mem, &pass.old);
@@ -102,11 +106,15 @@ static void answer(void) {
 
 /* ---- what was encoded fast ------------------------------------------------------------------- */
 
-/* A training is going to have all written anew. */
+/* A training is going to have all written anew, a child keeps what is, and who waits does not wait
+ * for this. */
 static void start_if_many_are_fast(void) {
     uint64_t fast = ckv.shared.codecs.fast, records = maps_totals().totals.records;
     bool many = fast * (lull() ? FAST_ONE_IN_LULL : FAST_ONE_IN) > records * pass.patience;
-    if (many && !train_running() && encoders_there()) start(true, true);
+    if (!many || reencode_awaited() || child_at_work() || train_running() || !encoders_there())
+        return;
+    pass.fast_share = fast < records ? (double)fast / (double)records : 1;
+    start(true, true);
 }
 
 static bool takes_its_time(void) {
@@ -116,9 +124,12 @@ static bool takes_its_time(void) {
 /* ---- by way of the encoders ------------------------------------------------------------------ */
 
 static void put_back(const recode_batch *b, map *m, uint64_t now_ticks) {
-    uint64_t before = m->totals.page_bytes;
-    if (!recode_put(b, pages.put, m, now_ticks, &pass.old)) note_left(1);
-    pass.gained += (int64_t)(before - m->totals.page_bytes);
+    if (recode_put(b, pages.put, m, now_ticks, &pass.old)) {
+        pass.before += recode_used_before(b, pages.put);
+        pass.now += recode_used_now(b, pages.put);
+    } else {
+        note_left(1);
+    }
 }
 
 /* Puts back what the encoders have written anew, until a time. */
@@ -130,8 +141,8 @@ static void collect(uint64_t now_ticks, uint64_t deadline_us) {
             if (m) put_back(b, m, now_ticks);
         }
         end_batch(pages.back);
-        uint64_t now_us = clock_monotonic_us();
-        pages.rests_until_us = now_us + REST * (now_us - pages.given_us);
+        uint64_t now_us = clock_monotonic_us(), away_us = now_us - pages.given_us;
+        pages.rests_until_us = now_us + REST * (away_us < AWAY_US ? away_us : AWAY_US);
         pages.back = NULL;
         pages.put = 0;
         pages.away--;
@@ -222,7 +233,7 @@ static bool worth_another(void) {
 /* A child that saves keeps the pages that are written anew, up to all of them. Records that must go
  * for want of memory are worth more, and so is who waits. */
 static bool waits_for_child(void) {
-    return child_at_work() && !reencode_awaited() && !evict_near();
+    return child_at_work() && (pass.fast_only || (!reencode_awaited() && !evict_near()));
 }
 
 /* As often as will fit: no go is begun that would end after the slice, if it takes as long as the
@@ -257,6 +268,10 @@ void reencode_step(uint64_t deadline_us) {
 
 bool reencode_running(void) {
     return pass.stage != DONE;
+}
+
+bool reencode_moves_all(void) {
+    return pass.stage != DONE && !pass.fast_only;
 }
 
 uint64_t reencode_pages_ahead(void) {

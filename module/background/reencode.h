@@ -25,6 +25,8 @@ void reencode_start(void);
 void reencode_step(uint64_t deadline_us);
 
 bool reencode_running(void);
+/* Whether that is of all pages. */
+bool reencode_moves_all(void);
 /* Pages that are still to be looked at, about. */
 uint64_t reencode_pages_ahead(void);
 

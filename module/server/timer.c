@@ -4,8 +4,7 @@
 #include "server/clock.h"
 #include "server/pause.h"
 
-#define LATE_US  200000
-#define EARLY_US 500
+#define LATE_US 200000
 
 static timer *timers;
 
@@ -15,7 +14,7 @@ static timer *timers;
 static void run(RedisModuleCtx *ctx, void *data) {
     timer *t = data;
     t->id = 0;
-    if (clock_monotonic_us() + EARLY_US < t->due_us) return;
+    if (RedisModule_Milliseconds() < t->due_ms) return;
     t->due_us = 0;
     t->run(ctx, NULL);
 }
@@ -23,6 +22,7 @@ static void run(RedisModuleCtx *ctx, void *data) {
 void timer_set(RedisModuleCtx *ctx, timer *t, int wait_ms) {
     if (t->id) RedisModule_StopTimer(ctx, t->id, NULL);
     t->due_us = clock_monotonic_us() + (uint64_t)wait_ms * 1000;
+    t->due_ms = RedisModule_Milliseconds() + wait_ms;
     t->id = RedisModule_CreateTimer(ctx, wait_ms, run, t);
 }
 

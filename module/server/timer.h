@@ -15,6 +15,7 @@ typedef struct timer {
     RedisModuleTimerProc run;
     RedisModuleTimerID id; /* the server's; 0: it has none */
     uint64_t due_us;       /* by the clock for measuring; 0: it is not set */
+    mstime_t due_ms;       /* by the server's clock */
     struct timer *next;
 } timer;
 

@@ -127,7 +127,6 @@ bool codecs_encode_moved(const codecs *all, codec_workspace *w, const void *valu
 
 void codecs_note_written(codecs *all, const codec_value *value) {
     all->written_bytes += value->raw_len;
-    all->fast += value->fast;
     all->recent_encoded += (double)value->len;
     all->recent_expected += value->expected_len;
     if (all->recent_expected >= DRIFT_WINDOW) {

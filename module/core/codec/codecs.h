@@ -28,7 +28,7 @@ typedef struct codecs {
     double recent_encoded, recent_expected;
     uint64_t written_bytes; /* raw, since the current codec came into use or was confirmed */
     uint64_t data_bytes;    /* raw, that were stored then */
-    uint64_t fast;          /* new values that were encoded fast, since it was set to 0 */
+    uint64_t fast;          /* values that came into pages encoded fast, since it was set to 0 */
 } codecs;
 
 void codecs_init(codecs *all, const mem *m, int zstd_level);

@@ -149,6 +149,7 @@ bool map_put(map *m, map_key *k, const map_pos *pos, const codec_value *value, u
         }
         if (pos) take_out(m, pos);
     }
+    m->shared->codecs.fast += r.fast && !r.large;
     if (r.large) map_count_large(m, r.large);
     count_in(m, k->len, value->raw_len, code);
     if (!pos) key_shapes_add(&m->shared->shapes, k->key, k->len);

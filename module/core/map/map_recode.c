@@ -229,3 +229,13 @@ bool recode_put(const recode_batch *b, uint32_t i, map *m, uint64_t now_ticks, m
     map_tell_group(m, &before);
     return true;
 }
+
+uint32_t recode_used_before(const recode_batch *b, uint32_t i) {
+    return copy_of(b, i)->used;
+}
+
+uint32_t recode_used_now(const recode_batch *b, uint32_t i) {
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < b->items[i].becomes; k++) used += ((const page *)b->anew[i][k])->used;
+    return used;
+}

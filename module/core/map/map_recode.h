@@ -1,5 +1,6 @@
 /*
- * map_recode.h: pages of an old codec that another thread writes anew.
+ * map_recode.h: pages that another thread writes anew: of an old codec, or with values that were
+ * encoded fast.
  *
  *      recode_fill() ----> batch ----> recode_page()    any thread
  *      recode_put()  <----       <----
@@ -57,5 +58,9 @@ void recode_page(recode_batch *b, uint32_t i, codec_workspace *w);
  * was and the codec is still the current one. The page that it was goes to `old` (NULL: it is freed
  * at once). False: it is not put there. */
 bool recode_put(const recode_batch *b, uint32_t i, map *m, uint64_t now_ticks, mem_retired *old);
+
+/* Bytes in use of the page that was copied; of what it has become. */
+uint32_t recode_used_before(const recode_batch *b, uint32_t i);
+uint32_t recode_used_now(const recode_batch *b, uint32_t i);
 
 #endif

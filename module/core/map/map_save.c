@@ -93,7 +93,7 @@ static bool load_page(map *m, bucket *b, const uint8_t *src, size_t used, uint8_
     page *p = mem->alloc(cap);
     if (!p) return false;
     memcpy(p, src, used);
-    if (!page_sane(p, used) || p->slots == 0) {
+    if (!page_sane(p, used) || p->slots == 0 || p->flags & PAGE_FAST) {
         mem->free(p);
         return false;
     }

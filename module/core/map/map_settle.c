@@ -165,6 +165,7 @@ void map_settle(map *m, const young_batch *b, const young_item *item, uint64_t n
     }
     map_free_large(m, l);
     map_remove_slot(m, &pos);
+    m->shared->codecs.fast += r.fast && !r.large;
     if (r.large) map_count_large(m, r.large);
     m->shared->young.settled++;
     if (!item->moved) codecs_note_written(&m->shared->codecs, &value);

@@ -107,7 +107,7 @@ static void anything(map *m) {
     }
 }
 
-/* All pages of old codecs, with so many changes between copying and putting back a batch. Returns
+/* All pages that are to be written anew, with so many changes between copying and putting back a batch. Returns
  * how many took their places. */
 static uint64_t recode(map *m, int changes) {
     static codec_workspace work;
