@@ -403,9 +403,10 @@ def each_server(servers):
     lines = []
     for name, rows in servers.items():
         f = fleet(rows)
-        lines.append([name, len(rows), rows[-1]["date"], f["memory_each"], f["memory"], f["rss_each"], f["cpu_each"], f["cpu"], f["hits_strings"],
+        load = statistics.mean(row["load_average"] for row in rows)
+        lines.append([name, len(rows), rows[-1]["date"], load, f["memory_each"], f["memory"], f["rss_each"], f["cpu_each"], f["cpu"], f["hits_strings"],
                       f["hits_ckv"], f["hits_strings_more"], f["random_memory"], f["random_cpu"]])
-    found = table({"server": "", "caches": "", "date": "", "RAM": ".2f", "by working set": ".2f", "RSS": ".2f", "time": ".2f",
+    found = table({"server": "", "caches": "", "date": "", "load average": ".1f", "RAM": ".2f", "by working set": ".2f", "RSS": ".2f", "time": ".2f",
                    "by requests": ".2f", "hits, strings": ".1%", "hits, ckv": ".1%", "hits, strings x 2.5": ".1%", "random: RAM": ".3f", "random: time": ".2f"}, lines)
     return "\n\n".join([found, *(f"Not within the limits set, {name}: {above(rows)}" for name, rows in servers.items())])
 

@@ -199,11 +199,11 @@ void rdb_loading_ended(void) {
 /* ---- LZF ------------------------------------------------------------------------------------- */
 
 /*
- * The server runs LZF over every string that a module saves (rdbcompression, on by default). Pages
- * don't shrink under it, and it takes longer than all the rest. There is no way to save bytes
- * around it, so it is switched off while a map's pages are written, in the process that writes
- * them, and on again behind them: other keys are compressed as the user wishes. Where CONFIG can't
- * be called, LZF has its way. Returns whether it was on.
+ * The server runs LZF over every string that a module saves (rdbcompression, on by default).
+ * Neither pages nor what zstd has packed shrink under it, and it takes longer than all the rest.
+ * There is no way to save bytes around it, so it is switched off while a map is written, in the
+ * process that writes it, and on again behind it: other keys are compressed as the user wishes.
+ * Where CONFIG can't be called, LZF has its way. Returns whether it was on.
  */
 static bool set_lzf(bool on) {
     RedisModuleCallReply *reply = own_call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
@@ -328,14 +328,14 @@ static map *load_pages(RedisModuleIO *io) {
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
     map *m = ((keyed_map *)value)->m;
+    bool lzf = set_lzf(false);
     if (saving_file) {
-        bool lzf = set_lzf(false);
         save_pages(io, m);
-        if (lzf) set_lzf(true);
     } else {
         RedisModule_SaveUnsigned(io, KIND_RECORDS);
         records_save(io, m);
     }
+    if (lzf) set_lzf(true);
 }
 
 /* The home of a map of a file of another layout. If it served its records there, they are to be put

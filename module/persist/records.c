@@ -10,7 +10,7 @@
 #define BLOCK_BYTES (256u << 10)
 /* What a block can't be more than: a key and a value of 512 MB each, and their head. */
 #define BLOCK_MAX (1100ULL << 20)
-#define LEVEL     3
+#define LEVEL     1 /* nobody is served meanwhile; 3 took twice as long for 8% fewer bytes */
 /* What is written at that level needs no more to be read. */
 #define WINDOW_LOG_MAX 23
 /* Room for a block that is unpacked: this at first, and more only as it is filled. */
