@@ -191,8 +191,9 @@ static void distribute(uint64_t deadline_us) {
 /* The pass goes on to its end here. If there is nobody to give what was begun, all is left; of what
  * was encoded fast nothing has to be done. */
 static void begin_here(void) {
-    if (pages.open) pass.left = UINT64_MAX;
-    if (pages.open) end_batch(pages.open);
+    bool begun = pages.open != NULL;
+    if (begun) end_batch(pages.open);
+    if (begun) pass.left = UINT64_MAX;
     pages.open = NULL;
     if (pass.fast_only) {
         finish();
@@ -256,7 +257,10 @@ static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
 
 void reencode_step(uint64_t deadline_us) {
     uint64_t now_ticks = expiry_ticks(clock_now_ms());
-    if (waits_for_child()) return;
+    if (waits_for_child()) {
+        mem_free_retired(&ckv.mem, &pass.old);
+        return;
+    }
     if (pass.stage == DONE && worth_another()) reencode_start();
     if (pass.stage == DONE) start_if_many_are_fast();
     collect(now_ticks, deadline_us);
