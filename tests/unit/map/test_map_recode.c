@@ -107,8 +107,8 @@ static void anything(map *m) {
     }
 }
 
-/* All pages that are to be written anew, with so many changes between copying and putting back a batch. Returns
- * how many took their places. */
+/* All pages that are to be written anew, with so many changes between copying and putting back a
+ * batch. Returns how many took their places. */
 static uint64_t recode(map *m, int changes) {
     static codec_workspace work;
     static recode_batch b;
