@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import report
+from caches_report import server_of
 from load import Data, bench, progress
 from measure import machine, memory, per_record, settle, version
 from server import Failed, Server
@@ -159,12 +160,12 @@ def run(options, path):
     files = {data: statistics.mean(map(len, data.values)) for data in map(Data, options.data or [None])}
     for data in files:
         data.path  # the file is made, where there is none
-    known = {(report.server_of(row), row["cluster"]): row for row in report.kept(path, [])}
+    known = {(server_of(row), row["cluster"]): row for row in report.kept(path, [])}
     for cluster in options.cluster or rows:
         if cluster not in rows:
             raise Failed(f"{options.caches} has no cache {cluster}")
         began = time.monotonic()
         row = {**measure(options, rows[cluster], files), "seconds": time.monotonic() - began}
-        known[report.server_of(row), cluster] = row
+        known[server_of(row), cluster] = row
         report.keep(path, [known[place] for place in sorted(known)])
     return report.kept(path, [])

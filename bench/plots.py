@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt  # noqa: E402: the backend is chosen first
 
 import peers  # noqa: E402
 import report  # noqa: E402
+from caches_report import floor  # noqa: E402
 from server import ROOT  # noqa: E402
 
 # Told apart by everybody, and in grey as well.
@@ -169,6 +170,6 @@ def draw():
          {what: [100 * r[of]["bytes"] / r["raw"] if of in r else None for r in codec]
           for what, of in (("zstd with a dictionary, one record", "zstd"), ("the same, pages of 8 KB", "zstd_pages"),
                            ("ckv: the best of phrases and zstd", "best"))}, "% of the raw record")
-    published_caches(report.floor(report.result("caches")))
+    published_caches(floor(report.result("caches")))
     curves("scale", {f"ckv, {name}": {row["records"]: row["ckv"]["used_memory"] for row in rows}
                      for name, rows in report.result("scale")["density"].items()}, "records", "bytes of used_memory per record")

@@ -4,7 +4,7 @@ import random
 import threading
 from contextlib import contextmanager
 
-from redis.exceptions import ReadOnlyError
+from redis.exceptions import ReadOnlyError, RedisError
 
 from helpers import reply, texts
 
@@ -63,9 +63,12 @@ class Client(threading.Thread):
 
     def run(self):
         self.again = None
-        while not self.stop.is_set():
-            self.work(self.servers[0])
-            self.servers = self.servers[1:] + self.servers[:1]
+        try:
+            while not self.stop.is_set():
+                self.work(self.servers[0])
+                self.servers = self.servers[1:] + self.servers[:1]
+        except RedisError as error:  # what is no reply: the connection
+            self.wrong.append(error)
 
 
 @contextmanager
