@@ -1,7 +1,6 @@
 /* rdb.c: saving and loading. The formats are in rdb.h. */
 #include "persist/rdb.h"
 
-#include "core/codec/codec_file.h"
 #include "core/map/map_expire.h"
 #include "core/map/map_save.h"
 #include "background/reencode.h"
@@ -9,18 +8,23 @@
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
-#include "persist/beside.h"
-#include "persist/records.h"
 #include "keyspace/relocate.h"
+#include "persist/beside.h"
+#include "persist/dictionaries.h"
+#include "persist/pages.h"
+#include "persist/records.h"
 #include "server/clock.h"
 #include "server/own_call.h"
 
 #include <string.h>
 
-#define KIND_PAGES   1
+#define KIND_PAGES   1 /* of a file, which has the codecs */
 #define KIND_RECORDS 2
-/* Buckets are written in pieces of about this many bytes. */
-#define PIECE_BYTES (256u << 10)
+#define KIND_WHOLE   3 /* pages and their codecs */
+/* A map leaves the server whole from so many raw bytes on: to read 40,000 tweets of 100 bytes and
+ * pack them takes 40 ms, and to store them anew on the other side as long. Smaller ones go in a
+ * form that older modules know, too. */
+#define WHOLE_BYTES (4u << 20)
 /* So many records of each bucket of a file are to prove where a map belongs: to decode all keys
  * would take as long as loading them. */
 #define COMPARED 8
@@ -29,45 +33,37 @@
  * callback before the keys, in the process that saves. */
 static bool saving_file;
 
-/* While a file is loaded: from its ids of codecs to ours. */
-static uint8_t codec_ids[256];
+/* While a file is loaded. */
+static dictionary_ids file_codecs;
 static bool loading_file;    /* its maps, that is: not the commands of an AOF that follow them */
 static uint32_t file_layout; /* see places.h */
 
-/* ---- auxiliary data -------------------------------------------------------------------------- */
+static void all_in_use(bool used[CODECS_MAX]) {
+    for (uint32_t id = 0; id < CODECS_MAX; id++)
+        used[id] = codecs_in_use(&ckv.shared.codecs, (uint8_t)id);
+}
 
-/* The oldest format that can say what is to be saved. */
-static uint64_t format_needed(void) {
-    const codecs *all = &ckv.shared.codecs;
-    uint64_t format = prefixes_any() ? RDB_FORMAT_PREFIXES : RDB_FORMAT_FIRST;
-    for (uint32_t i = 1; i < CODECS_MAX; i++) {
-        if (!codecs_in_use(all, (uint8_t)i)) continue;
-        const codec *c = codecs_get(all, (uint8_t)i);
+/* The oldest format that can say what some codecs are. */
+static uint64_t format_of(const bool used[CODECS_MAX]) {
+    uint64_t format = RDB_FORMAT_FIRST;
+    for (uint32_t id = 1; id < CODECS_MAX; id++) {
+        if (!used[id]) continue;
+        const codec *c = codecs_get(&ckv.shared.codecs, (uint8_t)id);
         if (codec_has_kinds(c)) return RDB_FORMAT_KINDS;
         if (codec_has_copies(c)) format = RDB_FORMAT_COPIES;
     }
     return format;
 }
 
-static void save_codecs(RedisModuleIO *io) {
-    const codecs *all = &ckv.shared.codecs;
-    uint8_t used[CODECS_MAX];
-    uint32_t count = 0;
-    for (uint32_t i = 1; i < CODECS_MAX; i++)
-        if (codecs_in_use(all, (uint8_t)i)) used[count++] = (uint8_t)i;
-    RedisModule_SaveUnsigned(io, places_layout());
-    RedisModule_SaveUnsigned(io, codecs_current_id(all));
-    RedisModule_SaveUnsigned(io, count);
-    for (uint32_t i = 0; i < count; i++) {
-        const codec *c = codecs_get(all, used[i]);
-        size_t bytes = codec_save_size(c);
-        uint8_t *copy = RedisModule_Alloc(bytes);
-        codec_save(c, copy);
-        RedisModule_SaveUnsigned(io, used[i]);
-        RedisModule_SaveStringBuffer(io, (char *)copy, bytes);
-        RedisModule_Free(copy);
-    }
+/* Whether this module knows it; otherwise that is logged. */
+static bool is_known(const char *what, int version, uint64_t format) {
+    if (version <= RDB_TYPE_VERSION && format <= RDB_FORMAT) return true;
+    ckv_log("warning", "%s was saved by a newer ckv (version %d, format %llu)", what, version,
+            (unsigned long long)format);
+    return false;
 }
+
+/* ---- auxiliary data -------------------------------------------------------------------------- */
 
 static void save_prefixes(RedisModuleIO *io) {
     char *text = prefixes_all();
@@ -85,9 +81,13 @@ static void save_shapes(RedisModuleIO *io) {
 void rdb_save_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
     if (saving_file) {
-        uint64_t format = format_needed();
+        bool used[CODECS_MAX];
+        all_in_use(used);
+        uint64_t format = format_of(used);
+        if (format == RDB_FORMAT_FIRST && prefixes_any()) format = RDB_FORMAT_PREFIXES;
         RedisModule_SaveUnsigned(io, format);
-        save_codecs(io);
+        RedisModule_SaveUnsigned(io, places_layout());
+        dictionaries_save(io, used);
         if (format >= RDB_FORMAT_PREFIXES) {
             save_prefixes(io);
             save_shapes(io);
@@ -99,30 +99,6 @@ void rdb_save_aux(RedisModuleIO *io, int when) {
 void rdb_save_optional_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
     if (maps_any()) rdb_save_aux(io, when);
-}
-
-/* The id of a codec of the file: it may be here already, after DEBUG RELOAD for one. CODECS_MAX: it
- * is damaged, or out of memory or ids. */
-static uint32_t add_codec(const uint8_t *bytes, size_t n) {
-    codecs *all = &ckv.shared.codecs;
-    uint32_t id = codecs_find(all, bytes, n);
-    if (id != CODECS_MAX) return id;
-    codec *c = codec_load(&ckv.mem, bytes, n, (int)ckv.config.compression_level);
-    if (c && (id = codecs_add(all, c)) == CODECS_MAX) codec_free(&ckv.mem, c);
-    return id;
-}
-
-static bool load_codec(RedisModuleIO *io) {
-    uint64_t from = RedisModule_LoadUnsigned(io);
-    size_t n;
-    char *bytes = RedisModule_LoadStringBuffer(io, &n);
-    if (!bytes) return false;
-    bool known = from > 0 && from < CODECS_MAX;
-    uint32_t id = known ? add_codec((uint8_t *)bytes, n) : CODECS_MAX;
-    RedisModule_Free(bytes);
-    if (id == CODECS_MAX) return false;
-    codec_ids[from] = (uint8_t)id;
-    return true;
 }
 
 /* Records under a prefix that is not in the setting here must not be out of reach. */
@@ -160,25 +136,14 @@ static int load_end(RedisModuleIO *io) {
 int rdb_load_aux(RedisModuleIO *io, int version, int when) {
     if (when != REDISMODULE_AUX_BEFORE_RDB) return load_end(io);
     uint64_t format = RedisModule_LoadUnsigned(io), maps = RedisModule_LoadUnsigned(io);
-    uint64_t current = RedisModule_LoadUnsigned(io), count = RedisModule_LoadUnsigned(io);
     if (RedisModule_IsIOError(io)) return REDISMODULE_ERR;
-    if (version > RDB_TYPE_VERSION || format > RDB_FORMAT) {
-        ckv_log("warning", "the file was saved by a newer ckv (format %llu)",
-                (unsigned long long)format);
-        return REDISMODULE_ERR;
-    }
+    if (!is_known("the file", version, format)) return REDISMODULE_ERR;
     file_layout = (uint32_t)maps;
-    memset(codec_ids, MAP_SAVE_NO_CODEC, sizeof codec_ids);
-    codec_ids[CODEC_RAW] = CODEC_RAW;
     loading_file = true;
-    for (uint64_t i = 0; i < count; i++) {
-        if (load_codec(io)) continue;
-        ckv_log("warning", "a dictionary of the file is damaged");
+    if (!dictionaries_load(io, &file_codecs) || !load_transparent(io, format))
         return REDISMODULE_ERR;
-    }
-    if (!load_transparent(io, format)) return REDISMODULE_ERR;
-    if (current < CODECS_MAX && codec_ids[current] != MAP_SAVE_NO_CODEC)
-        codecs_use(&ckv.shared.codecs, codec_ids[current]);
+    if (file_codecs.current != MAP_SAVE_NO_CODEC)
+        codecs_use(&ckv.shared.codecs, file_codecs.current);
     return REDISMODULE_OK;
 }
 
@@ -219,118 +184,38 @@ static bool set_lzf(bool on) {
     return was_on;
 }
 
-/* ---- pages ----------------------------------------------------------------------------------- */
-
-typedef struct saving {
-    RedisModuleIO *io;
-    uint64_t larges;
-} saving;
-
-static bool count_large(void *context, large **l) {
-    (void)l;
-    ((saving *)context)->larges++;
-    return true;
-}
-
-static bool save_large(void *context, large **at) {
-    size_t n = map_large_size(*at);
-    uint8_t *copy = RedisModule_Alloc(n);
-    map_large_save(*at, copy);
-    RedisModule_SaveStringBuffer(((saving *)context)->io, (char *)copy, n);
-    RedisModule_Free(copy);
-    return true;
-}
-
-/* Writes buckets from `first` until a piece is full; returns the next one. */
-static uint32_t save_piece(RedisModuleIO *io, map *m, uint32_t first, uint8_t *piece) {
-    size_t used = 0;
-    uint32_t end = first;
-    saving s = {.io = io};
-    while (end < m->buckets && (end == first || used + map_bucket_size(m, end) <= PIECE_BYTES)) {
-        used += map_bucket_save(m, end, piece + used);
-        map_each_large(m, end, count_large, &s);
-        end++;
-    }
-    RedisModule_SaveUnsigned(io, end - first);
-    RedisModule_SaveUnsigned(io, s.larges);
-    RedisModule_SaveStringBuffer(io, (char *)piece, used);
-    for (uint32_t i = first; i < end; i++) map_each_large(m, i, save_large, &s);
-    return end;
-}
-
-static void save_pages(RedisModuleIO *io, map *m) {
-    size_t room = PIECE_BYTES;
-    for (uint32_t i = 0; i < m->buckets; i++) {
-        size_t bytes = map_bucket_size(m, i);
-        if (bytes > room) room = bytes;
-    }
-    uint8_t *piece = RedisModule_Alloc(room);
-    RedisModule_SaveUnsigned(io, KIND_PAGES);
-    uint64_t head[MAP_HEAD];
-    map_save_head(m, head);
-    for (int i = 0; i < MAP_HEAD; i++) RedisModule_SaveUnsigned(io, head[i]);
-    for (uint32_t i = 0; i < m->buckets;) i = save_piece(io, m, i, piece);
-    RedisModule_Free(piece);
-}
-
-typedef struct loading {
-    RedisModuleIO *io;
-    map *m;
-} loading;
-
-static bool load_large(void *context, large **at) {
-    loading *l = context;
-    size_t n;
-    char *bytes = RedisModule_LoadStringBuffer(l->io, &n);
-    if (!bytes) return false;
-    *at = map_large_load(l->m, (uint8_t *)bytes, n);
-    RedisModule_Free(bytes);
-    return *at != NULL;
-}
-
-/* Reads a piece; the number of buckets in it, 0 if it is damaged. */
-static uint32_t load_piece(loading *l, uint32_t first, uint32_t buckets) {
-    uint64_t count = RedisModule_LoadUnsigned(l->io), larges = RedisModule_LoadUnsigned(l->io);
-    size_t n, at = 0, read = 1;
-    (void)larges; /* for readers of the file that have no pages to count them in */
-    char *piece = RedisModule_LoadStringBuffer(l->io, &n);
-    if (!piece || count == 0 || count > buckets - first) {
-        if (piece) RedisModule_Free(piece);
-        return 0;
-    }
-    for (uint32_t i = 0; i < count && read; i++) {
-        read = map_bucket_load(l->m, first + i, (uint8_t *)piece + at, n - at, codec_ids);
-        at += read;
-    }
-    RedisModule_Free(piece);
-    for (uint32_t i = 0; i < count && read; i++)
-        if (!map_each_large(l->m, first + i, load_large, l)) read = 0;
-    return read && at == n ? (uint32_t)count : 0;
-}
-
-static map *load_pages(RedisModuleIO *io) {
-    uint64_t head[MAP_HEAD];
-    for (int i = 0; i < MAP_HEAD; i++) head[i] = RedisModule_LoadUnsigned(io);
-    if (RedisModule_IsIOError(io)) return NULL;
-    loading l = {io, map_load_head(&ckv.shared, head)};
-    uint32_t buckets = (uint32_t)head[2];
-    for (uint32_t i = 0, read; l.m && i < buckets; i += read) {
-        read = load_piece(&l, i, buckets);
-        if (read) continue;
-        map_free(l.m);
-        l.m = NULL;
-    }
-    if (l.m) map_load_end(l.m, head);
-    return l.m;
-}
-
 /* ---- a map ----------------------------------------------------------------------------------- */
+
+static void save_whole(RedisModuleIO *io, map *m) {
+    const codecs *all = &ckv.shared.codecs;
+    bool used[CODECS_MAX] = {false};
+    map_note_codecs(m, used);
+    used[codecs_current_id(all)] = true; /* who has none yet goes on with it */
+    RedisModule_SaveUnsigned(io, KIND_WHOLE);
+    RedisModule_SaveUnsigned(io, format_of(used));
+    dictionaries_save(io, used);
+    pages_save(io, m);
+}
+
+static map *load_whole(RedisModuleIO *io) {
+    codecs *all = &ckv.shared.codecs;
+    dictionary_ids ids;
+    if (!is_known("a map", RDB_TYPE_VERSION, RedisModule_LoadUnsigned(io))) return NULL;
+    if (!dictionaries_load(io, &ids)) return NULL;
+    map *m = pages_load(io, ids.ours);
+    if (m && codecs_current_id(all) == CODEC_RAW && ids.current != MAP_SAVE_NO_CODEC)
+        codecs_use(all, ids.current);
+    return m;
+}
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
     map *m = ((keyed_map *)value)->m;
     bool lzf = set_lzf(false);
     if (saving_file) {
-        save_pages(io, m);
+        RedisModule_SaveUnsigned(io, KIND_PAGES);
+        pages_save(io, m);
+    } else if (m->totals.key_bytes + m->totals.value_bytes >= WHOLE_BYTES) {
+        save_whole(io, m);
     } else {
         RedisModule_SaveUnsigned(io, KIND_RECORDS);
         records_save(io, m);
@@ -365,15 +250,14 @@ static void note_loaded(map *m) {
 }
 
 void *rdb_load_map(RedisModuleIO *io, int version) {
-    if (version > RDB_TYPE_VERSION) {
-        ckv_log("warning", "a map was saved by a newer ckv (version %d)", version);
-        return NULL;
-    }
+    if (!is_known("a map", version, RDB_FORMAT_FIRST)) return NULL;
     uint64_t kind = RedisModule_LoadUnsigned(io);
     map *m = NULL;
     if (RedisModule_IsIOError(io)) return NULL;
     if (kind == KIND_PAGES && loading_file)
-        m = load_pages(io);
+        m = pages_load(io, file_codecs.ours);
+    else if (kind == KIND_WHOLE)
+        m = load_whole(io);
     else if (kind == KIND_RECORDS)
         m = records_load(io);
     if (!m) {

@@ -3,16 +3,18 @@
  *
  * A file: the codecs come first, as auxiliary data, then every map as its pages are; loading and
  * saving are copies. A payload that leaves the server by itself (DUMP, MIGRATE) can't count on
- * the other side's codecs and carries plain records, packed by zstd. The saver knows which it is
- * because the auxiliary data is saved before the keys of a file and never for a DUMP.
+ * the other side's codecs: a large map has those along that its pages name, a small one carries
+ * plain records, packed by zstd. The saver knows which it is because the auxiliary data is saved
+ * before the keys of a file and never for a DUMP.
  *
- *      auxiliary:  [format][layout][current id][codecs] ([id][codec, see codec_file.h])...
+ *      auxiliary:  [format][layout][codecs, see dictionaries.h]
  *                  from format 2 on [prefixes][shapes of the keys, see key_shapes.h]
  *                  and [0] behind the keys; the layout of the maps is in places.h
  *      map:        [kind] and then
  *      pages:      [head of the map, see map_save.h]
  *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]
  *                   [large record]...)...
+ *      whole:      [format][codecs, see dictionaries.h] and pages
  *      records:    [count] ([raw bytes][zstd: (key length, value length, at ms, key, value)...])...
  */
 #ifndef CKV_RDB_H

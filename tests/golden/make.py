@@ -1,8 +1,9 @@
 """Writes golden files: what this version of ckv saves, for every later version to load.
 
-    CKV_MODULE=build/ckv.so REDIS_SERVER=redis-server python tests/golden/make.py v1
+    CKV_MODULE=build/ckv.so REDIS_SERVER=redis-server python tests/golden/make.py v1 [whole.dump ...]
 
-A folder for each version of the format, written once by the last build of that version and never again. Use the
+A folder for each version of the format, with all files or those that it changed, written once by the last build of
+that version and never again. Use the
 oldest server that is supported: newer ones read its files, it does not read theirs. tests/integration/test_golden.py
 loads all folders.
 
@@ -255,6 +256,15 @@ def payload(r):
     store(r, messages(23, 50, b"expires:%d") | {b"large:1": Source(23).noise(2000)}, Source(23).moment)
 
 
+def whole(r):
+    """Enough to be dumped with its dictionary, which shrinks most of it to little."""
+    source = Source(30)
+    store(r, odd() | messages(31, 500) | {b"letter:%d" % i: source.letter() * 10 for i in range(600)})
+    train(r)
+    r.execute_command("CKV", "OPTIMIZE")
+    store(r, messages(32, 50, b"expires:%d") | {b"large:1": source.noise(2000)}, source.moment)
+
+
 def clustered(r):
     store(r, odd() | messages(24, 400))
     train(r)
@@ -275,6 +285,7 @@ FILES = {
     "cluster.rdb": (clustered, {"cluster-enabled": "yes", **LEARNING}),
     "commands.aof": (commands, {"ckv.maps": 64, "appendonly": "yes", "aof-use-rdb-preamble": "no"}),
     "payload.dump": (payload, {"ckv.maps": 1}),
+    "whole.dump": (whole, {"ckv.maps": 1, "ckv.train-after": "1gb"}),
 }
 
 
@@ -342,7 +353,7 @@ def main():
     folder = os.path.join(HERE, sys.argv[1])
     os.makedirs(folder)  # what is there already stays as it is
     manifest = {}
-    for name in FILES:
+    for name in sys.argv[2:] or FILES:
         data, manifest[name] = make(name)
         with open(os.path.join(folder, name + ".gz"), "wb") as f:
             f.write(gzip.compress(data, 9, mtime=0))

@@ -188,6 +188,13 @@ def assert_stored(r, stored, batch=500):
         assert not wrong, f"{len(wrong)} of {len(part)} differ, the first: {wrong[0]!r:.500}"
 
 
+def expiries(r, stored):
+    pipe = r.pipeline(transaction=False)
+    for key in stored:
+        pipe.execute_command("CPEXPIRETIME", key)
+    return dict(zip(stored, pipe.execute()))
+
+
 def info(r):
     """INFO ckv, without the prefix of the field names."""
     fields = r.execute_command("INFO", "ckv")

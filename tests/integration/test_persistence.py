@@ -3,14 +3,14 @@
 import gzip
 import os
 import random
-import re
 import signal
 import time
 
 import pytest
 import redis
 
-from helpers import assert_stored, info, is_error, late_by, load, map_keys, noise, now_ms, reply, texts, wait_for
+from damage import exercise, flipped
+from helpers import assert_stored, expiries, info, is_error, late_by, load, map_keys, noise, now_ms, reply, texts, wait_for
 from server import ROOT, ServerFailed
 
 
@@ -33,13 +33,6 @@ def varied(r, count=4000):
     r.execute_command("CEXPIRE", "size:370", 10_000_000)
     stored |= odd
     return stored, expiries(r, stored)
-
-
-def expiries(r, stored):
-    pipe = r.pipeline(transaction=False)
-    for key in stored:
-        pipe.execute_command("CPEXPIRETIME", key)
-    return dict(zip(stored, pipe.execute()))
 
 
 def bgsave(r):
@@ -287,14 +280,6 @@ def saved(own_server):
         return server, f.read(), stored
 
 
-def flip_a_bit(rng, data, first, end):
-    """Damages data[first:end], but no key of a map: of two keys of one name Redis dies itself ("Guru Meditation:
-    Duplicated key found in RDB file")."""
-    keys = {at.start() + i for at in re.finditer(rb"\x05ckv:\d", data) for i in range(len(at.group()))}
-    at = rng.choice([at for at in range(first, end) if at not in keys])
-    data[at] ^= 1 << rng.randrange(8)
-
-
 def start_with(server, data):
     """Starts on `data`; returns whether it came up. A crash is a failure, a refusal has a log line."""
     with open(server.rdb_path, "wb") as f:
@@ -338,47 +323,11 @@ def test_a_flipped_bit_is_found_by_the_checksum(saved):
     server, data, stored = saved
     rng = random.Random(4)
     for _ in range(25):
-        bad = bytearray(data)
         # The first nine bytes are the file's own header: "REDIS" and a version.
-        flip_a_bit(rng, bad, 9, len(data) - 8)
-        assert not start_with(server, bytes(bad))
+        assert not start_with(server, flipped(rng, data, 9, len(data) - 8, most=1))
     assert start_with(server, data)
     with server.client() as r:
         assert_stored(r, stored)
-
-
-def read_all(r):
-    """Every record that is listed has a value, unless that itself is what is damaged."""
-    cursor, keys = None, []
-    while cursor != b"0":
-        cursor, found = r.execute_command("CSCAN", cursor or "0", "COUNT", 10_000)
-        keys += found
-    pipe = r.pipeline(transaction=False)
-    for key in keys:
-        pipe.execute_command("CGET", key)
-        pipe.execute_command("CSTRLEN", key)
-    replies = pipe.execute(raise_on_error=False)
-    for key, value, length in zip(keys, replies[::2], replies[1::2]):
-        # None: found at another place than where it lies, because its key is not what it was.
-        assert value is None or is_error(value, "damaged") or len(value) == length, f"{key}: {value!r:.100}, {length}"
-
-
-def exercise(r, stored, round):
-    """Reads, rewrites, re-encodes and deletes what may be damaged; any answer will do."""
-    keys = list(stored)
-    read_all(r)
-    reply(r, "CMGET", *keys)
-    for i, key in enumerate(keys[round::37]):
-        reply(r, "CSET", key, noise(i * 7), *(("EX", 100) if i % 2 else ()))
-        reply(r, "CPEXPIRETIME", key)
-    reply(r, "CKV", "OPTIMIZE")
-    reply(r, "CDEL", *keys[::5])
-    reply(r, "CMGET", *keys)
-    reply(r, "CKV", "TRAIN")
-    reply(r, "CKV", "OPTIMIZE")
-    reply(r, "SAVE")
-    reply(r, "FLUSHALL")
-    assert r.execute_command("PING") == b"PONG"
 
 
 def test_what_damage_hides_is_not_waited_for(own_server):
@@ -431,11 +380,9 @@ def test_flipped_bits_without_a_checksum(saved):
     rng = random.Random(int(os.environ.get("CKV_SEED", "5")))
     started = 0
     for round in range(ROUNDS):
-        bad = bytearray(data)
-        for _ in range(rng.randint(1, 3)):
-            flip_a_bit(rng, bad, first, len(data) - 9)
+        bad = flipped(rng, data, first, len(data) - 9)
         try:
-            if not start_with(server, bytes(bad)):
+            if not start_with(server, bad):
                 continue
             started += 1
             with server.client() as r:

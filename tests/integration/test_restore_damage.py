@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 
+from damage import exercise, flipped, seal
 from helpers import assert_stored, load, reply, texts
 
 SEED = int(os.environ.get("CKV_SEED", "1"))
@@ -17,27 +18,6 @@ SEED = int(os.environ.get("CKV_SEED", "1"))
 HONEST = 256 << 20
 # A kind of value that Redis 8.6 itself does not survive if it is made up (rdbLoadCheckModuleValue).
 KEY_METADATA = 243
-
-
-def crc64_table():
-    """Of Redis' CRC64 (Jones), reflected."""
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x95AC9329AC4BC9B5 if n & 1 else 0)
-        table.append(n)
-    return table
-
-
-CRC64 = crc64_table()
-
-
-def seal(body):
-    """A payload from what stands before its checksum."""
-    crc = 0
-    for byte in body:
-        crc = CRC64[(crc ^ byte) & 255] ^ crc >> 8
-    return bytes(body) + struct.pack("<Q", crc)
 
 
 def length(n):
@@ -152,13 +132,6 @@ def large(r):
     load(r, texts(400))
     r.execute_command("CSET", "large", random.Random(1).randbytes(9000))
     return r.execute_command("DUMP", "ckv:0")[:-8]
-
-
-def flipped(rng, body):
-    bad = bytearray(body)
-    for _ in range(rng.randint(1, 3)):
-        bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
-    return bad
 
 
 def restore_all(server, r, variants):

@@ -8,9 +8,9 @@ import threading
 import pytest
 import redis
 
-from cluster import Cluster, Writer, keys_of, slot_of
+from cluster import SLOTS, Cluster, Writer, keys_of, slot_of
 from exchange import FILES, Kind, assert_agree, assert_holds, following
-from helpers import assert_stored, load, texts, wait_for
+from helpers import assert_stored, is_error, load, reply, texts, wait_for
 from server import ServerFailed
 from test_cluster_move import end_move, migrate, start_move
 from traffic import Traffic
@@ -140,6 +140,39 @@ def test_slots_move_between_old_and_new(start):
         assert all(cluster.owner(slot) is two for slot in slots)
         for writer in writers:
             writer.finish()
+
+
+def test_a_large_slot_waits_for_the_upgrade(start):
+    """It goes with its dictionaries, which the old module refuses: nothing is lost, and it goes when both are new."""
+    with Cluster(primaries=2, config={"loadmodule": OLD.module}, module=False) as cluster:
+        one, two = cluster.primaries
+        slot = SLOTS - 1
+        change_module(two, NEW)
+        cluster.wait()
+        names = keys_of(slot, 80_000)
+        with two.client() as r:
+            stored = {}
+            for i in range(0, len(names), 5000):
+                part = dict(zip(names[i:], texts(5000, seed=i)))
+                r.execute_command("CMSET", *(text for pair in part.items() for text in pair))
+                stored |= part
+        start_move(two, one, slot)
+        moved = two.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)
+        with two.client() as r:
+            assert is_error(reply(r, "MIGRATE", "127.0.0.1", one.port, "", 0, 60_000, "KEYS", *moved), "Bad data format")
+        assert one.ask("CLUSTER", "COUNTKEYSINSLOT", slot) == 0 and "a map is damaged, or was cut out" in one.log()
+        for node in one, two:
+            node.ask("CLUSTER", "SETSLOT", slot, "STABLE")
+        with two.client() as r:
+            assert_stored(r, stored)
+
+        change_module(one, NEW)
+        cluster.wait()
+        start_move(two, one, slot)
+        assert migrate(two, one, slot)
+        end_move(cluster, one, slot)
+        with one.client() as r:
+            assert_stored(r, stored)
 
 
 # --- files and payloads ---

@@ -28,6 +28,14 @@ void map_load_end(map *m, const uint64_t head[MAP_HEAD]) {
     m->totals.value_bytes = map_at_most(head[4], t->records * CODEC_ZSTD_MAX + t->large_bytes);
 }
 
+void map_note_codecs(map *m, bool named[CODECS_MAX]) {
+    for (uint32_t i = 0; i < m->buckets; i++) {
+        uint32_t n;
+        page **pages = bucket_pages(map_bucket(m, i), &n);
+        for (uint32_t j = 0; j < n; j++) named[pages[j]->codec] = true;
+    }
+}
+
 /* ---- buckets --------------------------------------------------------------------------------- */
 
 size_t map_bucket_size(map *m, uint32_t index) {
