@@ -11,6 +11,7 @@
 #include "info.h"
 #include "keyspace/migration.h"
 #include "keyspace/aof_form.h"
+#include "keyspace/own_records.h"
 #include "keyspace/places.h"
 #include "persist/type.h"
 
@@ -62,9 +63,12 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     acl_start();
     if (!start_core() || config_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
-    if (type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
-        register_commands(ctx) != REDISMODULE_OK ||
-        RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK)
+    /* What may be refused comes first: Redis 7.0 goes on telling a module of events that has not
+     * been loaded after all. */
+    if (register_commands(ctx) != REDISMODULE_OK ||
+        RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK ||
+        type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
+        !own_records_start(ctx))
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     evict_start(ctx);

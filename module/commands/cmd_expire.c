@@ -79,16 +79,23 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
     return true;
 }
 
-/* No expiry counts as the end of time. What is known of the two times are the ends between which
- * they lie; a time that is set again, later, lies within what it was before. So it is neither
- * greater nor less than itself. */
-static bool met(const conditions *c, const record *r, int64_t at_ms) {
+/* What is known of the two times are the ends between which they lie; a time that is set again,
+ * later, lies within what it was before. So it is neither greater nor less than itself. But a TTL
+ * that is asked for again reaches further than before. */
+static bool is_later(const record *r, int64_t at_ms, uint16_t code, int unit) {
+    int64_t end = expiry_ms(code, expiry_ticks(r->now_ms)), present = map_expiry_ms(&r->pos);
+    bool again = !(unit & EXPIRE_ABSOLUTE) && at_ms > map_expiry_told_ms(&r->pos);
+    return end > present || (again && end == present);
+}
+
+/* No expiry counts as the end of time. */
+static bool met(const conditions *c, const record *r, int64_t at_ms, int unit) {
     bool never = map_expiry_ms(&r->pos) == EXPIRY_NEVER;
     uint16_t code = expiry_code(at_ms, r->now_ms);
-    uint64_t now_ticks = expiry_ticks(r->now_ms);
     if (c->nx && !never) return false;
     if (c->xx && never) return false;
-    if (c->gt && (never || expiry_ms(code, now_ticks) <= map_expiry_ms(&r->pos))) return false;
+    if (c->gt && (never || !is_later(r, at_ms, code, unit))) return false;
+    uint64_t now_ticks = expiry_ticks(r->now_ms);
     return !(c->lt && expiry_told_ms(code, now_ticks) >= map_expiry_told_ms(&r->pos));
 }
 
@@ -100,7 +107,7 @@ static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, i
     if (!expire_read(ctx, argv[0], argv[2], unit, now_ms, false, &at_ms)) return REDISMODULE_OK;
     record r;
     if (!lookup_key(ctx, argv, argc, now_ms, &r)) return REDISMODULE_OK;
-    bool wanted = r.found && met(&c, &r, at_ms);
+    bool wanted = r.found && met(&c, &r, at_ms, unit);
     if (!wanted || record_expire(&r, at_ms)) RedisModule_ReplyWithLongLong(ctx, wanted);
     return REDISMODULE_OK;
 }

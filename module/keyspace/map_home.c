@@ -1,6 +1,7 @@
 /* map_home.c: the Redis key that a map is the value of. See map_home.h. */
 #include "keyspace/map_home.h"
 
+#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "server/quiet.h"
 
@@ -29,9 +30,12 @@ map_home_holds map_home_look(RedisModuleCtx *ctx, int db, uint32_t place, keyed_
 keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
     keyed_map *s = maps_at(db, place);
     if (s) return s;
+    RedisModuleString *name = places_name(place);
     RedisModuleKey *key = open_home(ctx, place);
     map *m = NULL;
-    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) m = map_new(&ckv.shared, ckv.secret);
+    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY && !native_is_spent(ctx, name))
+        m = map_new(&ckv.shared, ckv.secret);
+    RedisModule_FreeString(NULL, name);
     if (m) {
         int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
         RedisModule_ModuleTypeSetValue(key, ckv.type, maps_wrap(m, place));

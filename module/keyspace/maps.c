@@ -43,7 +43,6 @@ typedef struct db_maps {
     keyed_map **at;     /* NULL: none yet */
     keyed_map **ranked; /* the same ones and those that they cover, in no order */
     uint32_t ranks, ranks_max;
-    size_t count;        /* of those that are inert, too */
     size_t hidden_count; /* of those that stand in the table */
     map_group *served;
 } db_maps;
@@ -160,7 +159,6 @@ map *maps_of_owner(uint64_t owner) {
 
 static void enter_table(keyed_map *s) {
     db_maps *d = make_table(s->db);
-    d->count++;
     if (s->place == PLACES_NONE) return;
     d->hidden_count += maps_hidden(s->place);
     s->covered = d->at[s->place];
@@ -177,7 +175,6 @@ static void enter_table(keyed_map *s) {
  * REPLACE, refused after the payload has been read. */
 static void leave_table(keyed_map *s) {
     db_maps *d = &table.db[s->db];
-    d->count--;
     if (s->place == PLACES_NONE) return;
     d->hidden_count -= maps_hidden(s->place);
     keyed_map *moved = d->ranked[--d->ranks];
@@ -312,7 +309,7 @@ int maps_dbs(void) {
 }
 
 size_t maps_in_db(int db) {
-    return db < table.dbs ? table.db[db].count : 0;
+    return db < table.dbs ? table.db[db].ranks : 0;
 }
 
 size_t maps_shown_in_db(int db) {

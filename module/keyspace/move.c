@@ -6,6 +6,7 @@
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/migration.h"
+#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "keyspace/string_bytes.h"
 #include "keyspace/tryagain.h"
@@ -93,7 +94,7 @@ static bool is_taken(RedisModuleCtx *ctx, RedisModuleString *name) {
     RedisModuleKey *key = open_to_write(ctx, name);
     bool taken = RedisModule_KeyType(key) != REDISMODULE_KEYTYPE_EMPTY;
     RedisModule_CloseKey(key);
-    return taken;
+    return taken || native_is_spent(ctx, name);
 }
 
 static bool making; /* a native string: the server has it in hand */
@@ -175,8 +176,9 @@ typedef struct incoming {
     size_t key_len, len;
     size_t native_bytes; /* that it takes in the server's own form */
     size_t expected;     /* that the value will take, encoded, about */
-    int64_t at_ms, now_ms;
-    uint16_t code; /* of at_ms, since now_ms */
+    int64_t at_ms, now_ms, seen_ms; /* see role_seen_from() */
+    uint64_t base;                  /* seen_ms in ticks */
+    uint16_t code;                  /* of at_ms, since then */
     uint8_t uses;
 } incoming;
 
@@ -187,10 +189,16 @@ typedef struct incoming {
  * told than was asked for. */
 static void look_at_lent(incoming *in, const move_lent *lent) {
     bool same = lent && lent->at_ms == in->at_ms;
-    uint64_t base = expiry_ticks(in->now_ms);
-    in->code =
-        same ? expiry_rebase(lent->code, lent->base, base) : expiry_code(in->at_ms, in->now_ms);
+    in->code = same ? expiry_rebase(lent->code, lent->base, in->base)
+                    : expiry_code(in->at_ms, in->seen_ms);
     in->uses = lent ? lent->uses : maxmemory_uses_of_write();
+}
+
+/* What has expired is the server's to find and to tell; where the command is repeated it had not
+ * when it was moved. */
+static bool is_kept(RedisModuleCtx *ctx, const incoming *in) {
+    bool there = in->at_ms > in->now_ms || role_repeats(ctx);
+    return there && in->at_ms - in->now_ms < EXPIRY_TTL_MAX_MS;
 }
 
 /* The value is read last: the server stores it otherwise from then on. */
@@ -203,9 +211,9 @@ static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, inc
     mstime_t at_ms = RedisModule_GetAbsExpire(in->handle);
     in->now_ms = clock_now_ms();
     in->at_ms = at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms;
-    if (at_ms == REDISMODULE_NO_EXPIRE) return MOVE_DONE;
-    bool kept = at_ms > in->now_ms && at_ms - in->now_ms < EXPIRY_TTL_MAX_MS;
-    return kept ? MOVE_DONE : MOVE_LEFT;
+    in->seen_ms = role_seen_from(ctx, in->at_ms, in->now_ms);
+    in->base = expiry_ticks(in->seen_ms);
+    return in->at_ms == EXPIRY_NEVER || is_kept(ctx, in) ? MOVE_DONE : MOVE_LEFT;
 }
 
 /* As any other write of a record, but that nobody is told. */
@@ -220,7 +228,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     if (there && map_expiry_ms(&pos) > in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
     bool done =
-        map_put(to->m, &key, there ? &pos : NULL, value, in->code, expiry_ticks(in->now_ms));
+        map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
     return done ? MOVE_DONE : MOVE_LEFT;
 }
 

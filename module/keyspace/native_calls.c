@@ -3,6 +3,7 @@
 
 #include "keyspace/names.h"
 #include "server/own_call.h"
+#include "server/role.h"
 
 #include <string.h>
 
@@ -50,4 +51,8 @@ size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {
         bytes = (size_t)RedisModule_CallReplyInteger(reply);
     if (reply) RedisModule_FreeCallReply(reply);
     return bytes;
+}
+
+bool native_is_spent(RedisModuleCtx *ctx, RedisModuleString *key) {
+    return !role_may_expire(ctx) && !role_repeats(ctx) && native_memory_usage(ctx, key) > 0;
 }

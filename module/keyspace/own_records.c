@@ -18,6 +18,16 @@ static bool is_writable_replica(RedisModuleCtx *ctx) {
     return (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
 }
 
+static void on_role(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    ckv.shared.follows = sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA;
+}
+
+bool own_records_start(RedisModuleCtx *ctx) {
+    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
+                                              on_role) == REDISMODULE_OK;
+}
+
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
     if (!ckv.shared.follows || !is_writable_replica(ctx) || role_repeats(ctx)) return;
     if (!names) names = RedisModule_CreateDict(NULL);

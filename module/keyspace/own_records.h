@@ -8,6 +8,9 @@
 
 #include "ckv.h"
 
+/* Once, at load. False: nothing is noted. */
+bool own_records_start(RedisModuleCtx *ctx);
+
 /* A record has been given an expiry by a command. */
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len);
 

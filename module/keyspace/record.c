@@ -19,8 +19,6 @@
 
 #include <string.h>
 
-#define TICKS_MS 4 /* two ticks of the times that are kept */
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 void record_init_key(record *r) {
@@ -153,11 +151,8 @@ static void *make_way(record *r, codec_value *value) {
     return copy;
 }
 
-/* From when a time is seen that a record is given: now, or, where the primary's clock says what has
- * passed and ours is ahead of it, some ticks before. */
 static int64_t seen_from(const record *r, int64_t at_ms) {
-    bool ahead = at_ms <= r->now_ms && at_ms > TICKS_MS && ckv.shared.follows;
-    return ahead && role_repeats(r->ctx) ? at_ms - TICKS_MS : r->now_ms;
+    return role_seen_from(r->ctx, at_ms, r->now_ms);
 }
 
 /* Who has to do with the expiry that a record has been given. */

@@ -111,33 +111,33 @@ void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
     tell(ctx, is_plain(key), "CSET", args, 3, 3);
 }
 
-void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
-                       size_t count, size_t step) {
-    if (goes_nowhere(ctx)) return;
-    bool plain = true;
-    for (size_t i = 0; i < count && plain; i += step) plain = is_plain(args[i]);
-    tell(ctx, plain, command, args, count, step);
-}
-
-/* Keys of one kind go together: one command is no transaction. */
-static void tell_of_keys(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *keys,
-                         size_t count) {
-    if (!prefixes_any()) {
-        tell(ctx, false, command, keys, count, 1);
+/* Keys of one kind go together, with what belongs to them: one command is no transaction. */
+static void tell_by_kind(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
+                         size_t count, size_t step) {
+    if (!prefixes_any() || count == step) {
+        tell(ctx, is_plain(args[0]), command, args, count, step);
         return;
     }
     RedisModuleString **same = RedisModule_Alloc(count * sizeof *same);
     for (int plain = 0; plain <= 1; plain++) {
         size_t n = 0;
-        for (size_t i = 0; i < count; i++)
-            if (is_plain(keys[i]) == plain) same[n++] = keys[i];
-        if (n > 0) tell(ctx, plain, command, same, n, 1);
+        for (size_t i = 0; i < count; i += step) {
+            if (is_plain(args[i]) != plain) continue;
+            memcpy(same + n, args + i, step * sizeof *same);
+            n += step;
+        }
+        if (n > 0) tell(ctx, plain, command, same, n, step);
     }
     RedisModule_Free(same);
 }
 
+void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
+                       size_t count, size_t step) {
+    if (!goes_nowhere(ctx)) tell_by_kind(ctx, command, args, count, step);
+}
+
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count) {
-    if (!goes_nowhere(ctx)) tell_of_keys(ctx, "CDEL", keys, count);
+    if (!goes_nowhere(ctx)) tell_by_kind(ctx, "CDEL", keys, count, 1);
 }
 
 /* Those that match no prefix are the server's own, also to whoever loads an AOF. */
@@ -157,7 +157,7 @@ void replicate_native_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys
 
 void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count,
                        bool lazy) {
-    if (feed_needed()) tell_of_keys(ctx, lazy ? "CUNLINK" : "CDEL", keys, count);
+    if (feed_needed()) tell_by_kind(ctx, lazy ? "CUNLINK" : "CDEL", keys, count, 1);
 }
 
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms) {

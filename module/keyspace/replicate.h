@@ -24,8 +24,8 @@ void replicate_removal(RedisModuleCtx *ctx, RedisModuleString *const *keys, size
                        bool lazy);
 void replicate_expiry(RedisModuleCtx *ctx, RedisModuleString *key, int64_t at_ms);
 void replicate_persist(RedisModuleCtx *ctx, RedisModuleString *key);
-/* Any other of our commands ("CAPPEND") with its arguments: the first and every step-th behind it
- * are keys. */
+/* Any other of our commands ("CAPPEND") with its arguments, step by step a key and what belongs to
+ * it. */
 void replicate_command(RedisModuleCtx *ctx, const char *command, RedisModuleString *const *args,
                        size_t count, size_t step);
 

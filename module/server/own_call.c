@@ -10,6 +10,7 @@
 
 static const char *coming[DEEPEST]; /* names; NULL: the filter has been asked about it */
 static int open;
+static uint64_t ended;
 
 const char *own_call_begin(const char *name) {
     if (open < DEEPEST) coming[open] = name;
@@ -19,7 +20,12 @@ const char *own_call_begin(const char *name) {
 
 RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply) {
     open--;
+    ended += reply != NULL;
     return reply;
+}
+
+uint64_t own_calls_ended(void) {
+    return ended;
 }
 
 bool own_call_open(void) {

@@ -12,6 +12,7 @@
 #include "redismodule.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* RedisModule_Call(). Its name is looked at last, as it may take a call to know it; what stands
  * behind may take none. */
@@ -21,6 +22,9 @@
 /* For own_call() only. */
 const char *own_call_begin(const char *name);
 RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
+
+/* How many have run, since the start. */
+uint64_t own_calls_ended(void);
 
 /* Whether a command of ours is under way. */
 bool own_call_open(void);

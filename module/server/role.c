@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#define TICKS_MS 4 /* two ticks of the times that are kept */
+
 bool role_loads(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
     return (flags & REDISMODULE_CTX_FLAGS_LOADING) &&
@@ -19,6 +21,12 @@ bool role_repeats(RedisModuleCtx *ctx) {
 
 bool role_follows(RedisModuleCtx *ctx) {
     return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE || role_repeats(ctx);
+}
+
+int64_t role_seen_from(RedisModuleCtx *ctx, int64_t at_ms, int64_t now_ms) {
+    bool ahead = at_ms <= now_ms && at_ms > TICKS_MS && role_repeats(ctx) &&
+                 RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE;
+    return ahead ? at_ms - TICKS_MS : now_ms;
 }
 
 /* Who calls is none of the server's clients, and stands for nobody unless he says so. What a script

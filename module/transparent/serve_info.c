@@ -76,6 +76,9 @@ static const char *const counters[] = {
 #define KEPT_AT_RESET 2 /* of these, the last ones */
 
 static uint64_t at_reset[COUNTERS];
+/* Calls of the module's own that the server's count of commands begins with. It counts each when it
+ * has run: the INFO that tells it not yet, the CONFIG that sets it to 0 afterwards. */
+static uint64_t calls_at_reset = 1;
 
 static void read_counters(uint64_t now[COUNTERS]) {
     const ckv_stats *s = &ckv.stats;
@@ -93,6 +96,7 @@ static void read_counters(uint64_t now[COUNTERS]) {
 static void reset(void) {
     read_counters(at_reset);
     memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
+    calls_at_reset = own_calls_ended();
     native_forget_calls();
 }
 
@@ -104,7 +108,10 @@ static bool put_counter(rewriting *r, span line) {
         put(r, put_changed(r, line, counters[i], now[i] - at_reset[i], 0));
         return true;
     }
-    return false;
+    static const char commands[] = "total_commands_processed:";
+    if (!begins(line, commands)) return false;
+    put(r, put_changed(r, line, commands, 0, own_calls_ended() - calls_at_reset));
+    return true;
 }
 
 /* ---- databases ------------------------------------------------------------------------------- */

@@ -251,6 +251,18 @@ def test_a_time_is_neither_greater_nor_less_than_itself(r):
             assert r.execute_command("CPEXPIREAT", at, at, "XX") == 1
 
 
+def test_a_ttl_that_is_asked_for_again_reaches_further(r):
+    """However little time has passed: that is how a session is kept alive."""
+    for seconds in 60, 3600, 86_400, 30 * 86_400:
+        r.execute_command("CSET", seconds, "v", "EX", seconds)
+        for _ in range(5):
+            time.sleep(0.005)
+            asked = now_ms() + 1000 * seconds
+            assert r.execute_command("CEXPIRE", seconds, seconds, "GT") == 1
+            assert r.execute_command("CEXPIRE", seconds, seconds * 9 // 10, "GT") == 0
+            assert 0 <= asked + 5000 - r.execute_command("CPEXPIRETIME", seconds) < seconds + 10_000
+
+
 def test_a_replica_tells_no_more_either(own_server):
     server = own_server()
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})

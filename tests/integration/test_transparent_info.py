@@ -68,6 +68,25 @@ def test_figures_are_those_of_a_plain_server(pair):
         assert sorted(figures[0][kind].items()) == sorted(figure.items())
 
 
+def test_commands_are_counted_once(pair):
+    """Not what the module calls for them besides."""
+    counted = []
+    for server in pair:
+        with server.client() as r:
+            r.config_set("notify-keyspace-events", "KEA" + "n")
+            before = r.info("stats")["total_commands_processed"]
+            for i in range(20):
+                r.set(f"key:{i}", "v")
+            r.lpush("list", 1)
+            for command in ["MGET", "key:1", "list"], ["DEL", "list", "key:1"], ["SCAN", 0], ["BITCOUNT", "key:2"], ["SORT", "none"]:
+                r.execute_command(*command)
+            counted.append(r.info("stats")["total_commands_processed"] - before)
+            r.config_resetstat()
+            r.get("key:2")
+            counted.append(r.info("stats")["total_commands_processed"])
+    assert counted == [27, 2, 27, 2]
+
+
 FAILING = """SET key v EX 0|SET hash v NX|SET hash v NX|SET hash v XX GET|INCR hash|GET hash|MSET hash v key v
 HSET hash field value|APPEND hash x|MEMORY USAGE key SAMPLES -1|MEMORY USAGE key|OBJECT FREQ key|GETDEL hash|SCAN nowhere|DEL hash"""
 
