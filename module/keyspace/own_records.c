@@ -24,6 +24,7 @@ static void on_role(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void 
 }
 
 bool own_records_start(RedisModuleCtx *ctx) {
+    ckv.shared.follows = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE;
     return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
                                               on_role) == REDISMODULE_OK;
 }

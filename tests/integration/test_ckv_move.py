@@ -1,5 +1,9 @@
 """CKV MOVE: strings of an application that uses CSET and CGET itself move into ckv, or out; replicas and the AOF follow."""
 
+import os
+import signal
+import time
+
 import pytest
 
 from cluster import Cluster
@@ -69,6 +73,32 @@ def test_an_aof_follows(own_server, preamble):
         with server.client() as r:
             assert_are(r, records=way == "OUT")
             move(r, way)
+
+
+def test_who_replays_a_move_later_than_the_string_would_have_lived(own_server):
+    """A replica that lags, a restart from the AOF: what was kept behind the move is there."""
+    primary = own_server({**FAST, "appendonly": "yes", "aof-use-rdb-preamble": "no"})
+    replica = own_server({"replicaof": f"127.0.0.1 {primary.port}"})
+    with primary.client() as r, replica.client() as second:
+        wait_for(lambda: second.info("replication")["master_link_status"] == "up", what="the replica")
+        names = list(VALUES)[:100]
+        ask(r, [("SET", name, VALUES[name], "PX", 4000) for name in names])
+        over = time.monotonic() + 4.1
+        wait_for_replica(r)
+        os.kill(replica.process.pid, signal.SIGSTOP)
+        try:
+            move(r, "IN")
+            assert ask(r, [("CPERSIST", name) for name in names]) == [1] * len(names)
+            time.sleep(max(0, over - time.monotonic()))
+        finally:
+            os.kill(replica.process.pid, signal.SIGCONT)
+        wait_for_replica(r)
+        kept = [VALUES[name] for name in names]
+        assert ask(second, [("CGET", name) for name in names]) == kept
+    primary.kill()
+    primary.start()
+    with primary.client() as r:
+        assert ask(r, [("CGET", name) for name in names]) == kept
 
 
 def test_what_came_by_a_move_is_under_a_prefix_later(own_server):

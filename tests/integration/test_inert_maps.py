@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from damage import seal
 from helpers import assert_stored, info, is_error, load, map_keys, reply, rewrite_aof, texts, wait_for, wait_for_replica
-from test_restore_damage import seal
 
 
 def two_places(r):
@@ -61,6 +61,21 @@ def test_its_records_are_not_there(own_server, way):
         assert r.execute_command("CGET", here) == b"v"
         assert r.execute_command("CDBSIZE") == 1
         assert r.execute_command("CSET", there, "v") == b"OK"
+
+
+def test_a_prefix_that_covers_its_name(own_server):
+    """It is a key as any other, also where the database holds only maps besides."""
+    with own_server({"ckv.maps": 2, "ckv.prefixes": "*"}).client() as r:
+        r.mset({f"k{i}": "v" for i in range(40)})
+        r.set("aside:1", "so that there may be records of such names")
+        r.delete("aside:1")
+        size = r.dbsize()
+        assert r.copy("ckv:0", "aside:0")
+        assert r.dbsize() == size + 1 == r.info("keyspace")["db0"]["keys"] == len(r.keys("*"))
+        assert r.exists("aside:0") == 1 and r.type("aside:0") == b"ckv-map-1"
+        assert is_error(reply(r, "GET", "aside:0"), "WRONGTYPE")
+        assert r.rename("aside:0", "aside:7") and r.delete("aside:7") == 1
+        assert r.dbsize() == size and info(r)["unserved_maps"] == 0
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,9 +1,10 @@
 """Commands that redis.conf has renamed (rename-command): whoever knows the new name gets what the own one gets, nobody else does."""
 
 import pytest
+import redis
 
-from helpers import reply
-from server import ServerFailed
+from helpers import reply, wait_for
+from server import MODULE, ServerFailed
 
 RENAMED = {"KEYS": "k33p", "EXISTS": "b840fc02d524045429941cc15f59e41cb7be6c52", "GET": "fetch", "SETBIT": "flip", "DBSIZE": "SIZE", "MEMORY": "remember"}
 
@@ -40,6 +41,18 @@ def test_its_own_name_is_unknown(client):
     for command in (("KEYS", "*"), ("EXISTS", "k:1"), ("GET", "k:1"), ("SETBIT", "k:1", 7, 1), ("DBSIZE",), ("nonsense",), ("k\0",), ("x" * 100,)):
         assert "unknown command" in str(reply(client, *command))
     assert reply(client, "fetch", "k:1") == b"v"
+
+
+def test_a_name_of_ours_that_is_taken(own_server):
+    """The module is refused, and the server goes on as if it had never been asked."""
+    server = own_server({"rename-command": "DEL CDEL", "enable-module-command": "yes"}, module=False)
+    with server.client() as r:
+        assert isinstance(reply(r, "MODULE", "LOAD", MODULE), redis.ResponseError)
+        r.set("k", "v")
+        assert reply(r, "BGSAVE").startswith(b"Background")
+        wait_for(lambda: not r.info("persistence")["rdb_bgsave_in_progress"])
+        assert reply(r, "FLUSHALL") == reply(r, "CONFIG", "SET", "maxmemory", "100mb") == b"OK"
+        assert reply(r, "SWAPDB", 0, 1) == b"OK" and reply(r, "PING") == b"PONG"
 
 
 @pytest.mark.parametrize("name", ["COMMAND", "CLIENT", "SET", "DEL"])

@@ -148,13 +148,30 @@ def test_full_resync_of_a_million_records_under_load(own_server):
             assert q.execute_command("CDBSIZE") > 1_000_000
 
 
+def test_cmset_of_keys_within_and_without_prefixes(own_server):
+    """Who has no prefixes is told of the strings as of strings."""
+    server = own_server({"ckv.prefixes": "a:"})
+    replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
+    with server.client() as r, replica.client() as q:
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        q.config_set("ckv.prefixes", "")
+        r.set("a:1", "old")
+        assert r.execute_command("CMSET", "b:1", "record", "a:1", "new", "b:2", "record", "a:1", "newer") == b"OK"
+        assert r.execute_command("CMSETNX", "a:2", "string", "b:3", "record") == 1
+        wait_for_replica(r)
+        assert q.mget("a:1", "a:2") == [b"newer", b"string"]
+        assert q.execute_command("CMGET", "b:1", "b:2", "b:3") == [b"record"] * 3
+        r.delete("a:1")
+        wait_for_replica(r)
+        assert q.get("a:1") is None and q.execute_command("CGET", "a:1") is None
+
+
 def test_a_replicas_own_records_expire(own_server):
     """What clients have written to a replica its primary knows nothing of; what the primary has written is the primary's."""
     server = own_server()
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}", "replica-read-only": "no"})
     with server.client() as r, replica.client() as q:
         wait_for(lambda: q.info("replication")["master_link_status"] == "up")
-        time.sleep(0.3)  # until the replica knows that it is one
         for i in range(200):
             q.execute_command("CSET", f"own:{i}", "v", "PX", 50)
         q.execute_command("CSET", "other", "v")

@@ -1,0 +1,74 @@
+"""Keys of the server's own that have expired and are still there, as on a replica and while clients are paused: nobody sees
+them, and a server dies of what is put in their place."""
+
+import time
+
+import pytest
+
+from helpers import reply, wait_for, wait_for_replica
+from mover_data import moving, wait_moved
+
+FAST = {"ckv.maps": 2, "ckv.move-cpu": 100}
+
+
+@pytest.fixture
+def primary(own_server):
+    """It deletes nothing by itself."""
+    server = own_server(FAST)
+    with server.client() as r:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        yield server
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
+
+
+@pytest.fixture
+def replica(own_server, primary):
+    server = own_server({**FAST, "replicaof": f"127.0.0.1 {primary.port}"})
+    with server.client() as q:
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up", what="the replica")
+    return server
+
+
+def test_where_a_map_is_to_be(primary, replica):
+    with primary.client() as r, replica.client() as q:
+        r.mset({f"user:{i}": f"some value of {i}" for i in range(100)})
+        for n in range(FAST["ckv.maps"]):
+            r.set(f"ckv:{n}", "in the way", px=50)
+        wait_for_replica(r)
+        time.sleep(0.1)
+        q.config_set("ckv.prefixes", "user:")
+        time.sleep(1)  # in which the mover tries
+        assert q.get("user:7") == b"some value of 7"
+        assert q.execute_command("CDBSIZE") == 0
+        assert r.exists("ckv:0", "ckv:1") == 0  # which has them deleted everywhere
+        q.config_set("ckv.prefixes", "")
+        q.config_set("ckv.prefixes", "user:")
+        wait_moved(q, b"in")
+        assert q.execute_command("CDBSIZE") == 100 and q.get("user:7") == b"some value of 7"
+
+
+def test_where_a_record_is_to_be_a_string(primary, replica):
+    with primary.client() as r, replica.client() as q:
+        r.execute_command("CSET", "user:1", "record")
+        r.set("user:1", "string", px=50)
+        wait_for_replica(r)
+        time.sleep(0.1)
+        q.config_set("ckv.prefixes", "user:")
+        q.config_set("ckv.prefixes", "")
+        time.sleep(1)  # in which the mover tries
+        assert q.get("user:1") == q.execute_command("CGET", "user:1") == b"record"
+        assert moving(q, b"out")["left"] == 1
+
+
+@pytest.mark.parametrize("command", ["DUMP", "BITCOUNT", "OBJECT ENCODING", "MEMORY USAGE"])
+def test_what_is_lent_in_a_pause(primary, command):
+    with primary.client() as r:
+        r.execute_command("CSET", "user:1", "record")
+        r.set("user:1", "string", px=50)
+        time.sleep(0.1)
+        r.config_set("ckv.prefixes", "user:")
+        r.execute_command("CLIENT", "PAUSE", 1000, "WRITE")
+        reply(r, *command.split(), "user:1")
+        assert r.get("user:1") == b"record"
+        r.execute_command("CLIENT", "UNPAUSE")
+        assert r.get("user:1") == b"record" and r.pttl("user:1") == -1
