@@ -44,6 +44,7 @@ static struct {
     waiting later;     /* who came during it: of the next one, which will know what is stored now */
     uint64_t again_us; /* none begins by itself before */
     bool in_vain;      /* there was nothing to learn from, last time */
+    uint8_t offered;   /* CODEC_RAW: none is */
 } job;
 
 static atomic_bool learning;
@@ -260,11 +261,30 @@ static bool grown_or_changed(void) {
            (at_rest && seen >= GROWN_QUIETLY(known));
 }
 
+void train_offer(uint8_t id) {
+    job.offered = id;
+}
+
+/* True if it is in use now. What was said of how much it was learned from is another server's word.
+ */
+static bool take_offer(void) {
+    codecs *all = &ckv.shared.codecs;
+    uint8_t id = job.offered;
+    job.offered = CODEC_RAW;
+    if (id == CODEC_RAW || codecs_current_id(all) != CODEC_RAW || !codecs_in_use(all, id))
+        return false;
+    codecs_use(all, id);
+    codecs_confirm(all, raw_bytes(), 0);
+    ckv_log("notice", "goes on with the dictionaries that have come with a map");
+    return true;
+}
+
 static bool due(void) {
     return job.later.count > 0 || grown_or_changed();
 }
 
 bool train_step(uint64_t deadline_us) {
+    if (take_offer()) return true;
     if (atomic_load(&learning)) return atomic_load(&finished) && conclude(deadline_us);
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;

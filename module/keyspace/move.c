@@ -227,8 +227,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     bool there = map_find(to->m, &key, &pos);
     if (there && map_expiry_ms(&pos) > in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
-    bool done =
-        map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
+    bool done = map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
     return done ? MOVE_DONE : MOVE_LEFT;
 }
 

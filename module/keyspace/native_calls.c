@@ -3,6 +3,7 @@
 
 #include "keyspace/names.h"
 #include "server/own_call.h"
+#include "server/renamed.h"
 #include "server/role.h"
 
 #include <string.h>
@@ -43,16 +44,25 @@ void native_forget_calls(void) {
     names_free(&failures);
 }
 
-size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {
-    size_t bytes = 0;
+/* False: it can't be asked. */
+static bool ask_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key, size_t *bytes) {
     native_note_call(NATIVE_MEMORY_USAGE);
-    RedisModuleCallReply *reply = own_call(ctx, "MEMORY", "cs", "USAGE", key);
-    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
-        bytes = (size_t)RedisModule_CallReplyInteger(reply);
+    RedisModuleCallReply *reply = own_call(ctx, renamed_to("memory"), "cs", "USAGE", key);
+    int type = reply ? RedisModule_CallReplyType(reply) : REDISMODULE_REPLY_ERROR;
+    bool there = type == REDISMODULE_REPLY_INTEGER;
+    *bytes = there ? (size_t)RedisModule_CallReplyInteger(reply) : 0;
     if (reply) RedisModule_FreeCallReply(reply);
+    return there || type == REDISMODULE_REPLY_NULL;
+}
+
+size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {
+    size_t bytes;
+    ask_memory_usage(ctx, key, &bytes);
     return bytes;
 }
 
 bool native_is_spent(RedisModuleCtx *ctx, RedisModuleString *key) {
-    return !role_may_expire(ctx) && !role_repeats(ctx) && native_memory_usage(ctx, key) > 0;
+    size_t bytes;
+    if (!role_keeps_expired(ctx)) return false;
+    return !ask_memory_usage(ctx, key, &bytes) || bytes > 0;
 }

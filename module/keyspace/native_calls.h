@@ -18,9 +18,9 @@ void native_forget_calls(void);
 #define NATIVE_MEMORY_USAGE "memory|usage"
 size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key);
 
-/* Of a key that cannot be opened: whether it is there all the same. What has expired is kept, and
- * not seen, on a replica and while clients are paused; the server dies of what is put in its place.
- */
+/* Of a key that cannot be opened: whether it is there all the same, or that is not known. What has
+ * expired is kept, and not seen, on a replica and while clients are paused; the server dies of what
+ * is put in its place. */
 bool native_is_spent(RedisModuleCtx *ctx, RedisModuleString *key);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "ckv.h"
 
-/* Once, at load. False: nothing is noted. */
+/* Once, at load. False: the server does not say when it becomes a replica. */
 bool own_records_start(RedisModuleCtx *ctx);
 
 /* A record has been given an expiry by a command. */

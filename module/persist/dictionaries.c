@@ -56,7 +56,7 @@ bool dictionaries_load(RedisModuleIO *io, dictionary_ids *ids) {
     ids->ours[CODEC_RAW] = CODEC_RAW;
     for (uint64_t i = 0; i < count; i++) {
         if (load_one(io, ids)) continue;
-        ckv_log("warning", "a dictionary of the file is damaged");
+        ckv_log("warning", "a dictionary is damaged, or there is no room for it");
         return false;
     }
     ids->current = current < CODECS_MAX ? ids->ours[current] : MAP_SAVE_NO_CODEC;

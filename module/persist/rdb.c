@@ -4,6 +4,7 @@
 #include "core/map/map_expire.h"
 #include "core/map/map_save.h"
 #include "background/reencode.h"
+#include "background/train.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
@@ -186,11 +187,17 @@ static bool set_lzf(bool on) {
 
 /* ---- a map ----------------------------------------------------------------------------------- */
 
+/* Not by a child, where nobody waits: what it writes is for whoever may be older, and would not be
+ * told of if it were refused (an AOF, and Redis' atomic migration of slots). */
+static bool goes_whole(const map *m) {
+    return m->totals.key_bytes + m->totals.value_bytes >= WHOLE_BYTES &&
+           !(RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_IS_CHILD);
+}
+
 static void save_whole(RedisModuleIO *io, map *m) {
-    const codecs *all = &ckv.shared.codecs;
     bool used[CODECS_MAX] = {false};
     map_note_codecs(m, used);
-    used[codecs_current_id(all)] = true; /* who has none yet goes on with it */
+    used[codecs_current_id(&ckv.shared.codecs)] = true; /* who has none yet goes on with it */
     RedisModule_SaveUnsigned(io, KIND_WHOLE);
     RedisModule_SaveUnsigned(io, format_of(used));
     dictionaries_save(io, used);
@@ -198,13 +205,11 @@ static void save_whole(RedisModuleIO *io, map *m) {
 }
 
 static map *load_whole(RedisModuleIO *io) {
-    codecs *all = &ckv.shared.codecs;
     dictionary_ids ids;
     if (!is_known("a map", RDB_TYPE_VERSION, RedisModule_LoadUnsigned(io))) return NULL;
     if (!dictionaries_load(io, &ids)) return NULL;
     map *m = pages_load(io, ids.ours);
-    if (m && codecs_current_id(all) == CODEC_RAW && ids.current != MAP_SAVE_NO_CODEC)
-        codecs_use(all, ids.current);
+    if (m && ids.current != MAP_SAVE_NO_CODEC) train_offer(ids.current);
     return m;
 }
 
@@ -214,7 +219,7 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
     if (saving_file) {
         RedisModule_SaveUnsigned(io, KIND_PAGES);
         pages_save(io, m);
-    } else if (m->totals.key_bytes + m->totals.value_bytes >= WHOLE_BYTES) {
+    } else if (goes_whole(m)) {
         save_whole(io, m);
     } else {
         RedisModule_SaveUnsigned(io, KIND_RECORDS);

@@ -45,6 +45,13 @@ bool role_may_expire(RedisModuleCtx *ctx) {
     return !role_follows(ctx) && !settings_import_mode() && !pause_holds();
 }
 
+bool role_keeps_expired(RedisModuleCtx *ctx) {
+    int flags = RedisModule_GetContextFlags(ctx);
+    int mirror = REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_READONLY;
+    bool kept = (flags & mirror) == mirror || settings_import_mode() || pause_holds();
+    return kept && !role_repeats(ctx);
+}
+
 /* A replica holds what its primary holds, whatever its own maxmemory says. */
 bool role_may_evict(RedisModuleCtx *ctx) {
     return role_may_expire(ctx);

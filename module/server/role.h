@@ -38,6 +38,10 @@ bool role_is_called(RedisModuleCtx *ctx);
  * a failover or an import keeps the data as it is. */
 bool role_may_expire(RedisModuleCtx *ctx);
 
+/* Whether the server leaves keys of its own that have expired where they are, and only says that
+ * there is none: on a replica that is not written to, and where nothing may expire besides. */
+bool role_keeps_expired(RedisModuleCtx *ctx);
+
 /* Whether records may be evicted here. */
 bool role_may_evict(RedisModuleCtx *ctx);
 

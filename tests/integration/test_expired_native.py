@@ -29,7 +29,13 @@ def replica(own_server, primary):
     return server
 
 
-def test_where_a_map_is_to_be(primary, replica):
+@pytest.mark.parametrize("memory", ["MEMORY", "remember", '""'], ids=["", "renamed", "taken-away"])
+def test_where_a_map_is_to_be(primary, replica, memory):
+    """Where the server can't be asked whether there is anything, nothing is moved."""
+    if memory != "MEMORY":
+        replica.stop()
+        replica.config["rename-command"] = f"MEMORY {memory}"
+        replica.start()
     with primary.client() as r, replica.client() as q:
         r.mset({f"user:{i}": f"some value of {i}" for i in range(100)})
         for n in range(FAST["ckv.maps"]):
@@ -44,7 +50,7 @@ def test_where_a_map_is_to_be(primary, replica):
         q.config_set("ckv.prefixes", "")
         q.config_set("ckv.prefixes", "user:")
         wait_moved(q, b"in")
-        assert q.execute_command("CDBSIZE") == 100 and q.get("user:7") == b"some value of 7"
+        assert q.execute_command("CDBSIZE") == (100 if memory == "MEMORY" else 0) and q.get("user:7") == b"some value of 7"
 
 
 def test_where_a_record_is_to_be_a_string(primary, replica):

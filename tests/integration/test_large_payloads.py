@@ -2,11 +2,12 @@
 
 import os
 import random
+import time
 
 import pytest
 
 from damage import exercise, flipped, seal
-from helpers import assert_stored, expiries, info, load, noise, reply, texts
+from helpers import assert_stored, expiries, info, load, noise, reply, texts, wait_for
 
 SEED = int(os.environ.get("CKV_SEED", "1"))
 KIND = slice(10, 12)  # behind the type and its name: a number, of one byte
@@ -89,6 +90,32 @@ def test_who_has_learned_otherwise_writes_it_anew(servers):
     two.restart()
     with two.client() as b:
         assert_stored(b, stored)
+
+
+@pytest.mark.timeout(400)
+def test_what_was_stored_as_it_is_goes_on_with_what_came(own_server):
+    """A node that is filled with slots: too little is its own to learn from."""
+    one, two = own_server(CONFIG), own_server({**CONFIG, "ckv.maps": 2})
+    with one.client() as a, two.client() as b:
+        fill(a)
+        own = load(b, texts(3000, seed=5), key=b"own:%d")
+        before = info(b)["page_bytes"]
+        b.execute_command("RESTORE", "elsewhere", 0, a.execute_command("DUMP", "ckv:0"))
+        wait_for(lambda: info(b)["dictionaries"] == 1 and info(b)["page_bytes"] < before / 2, what="compression")
+        assert_stored(b, own)
+
+
+def test_a_refused_payload_leaves_nothing(servers):
+    one, two = servers
+    with one.client() as a, two.client() as b:
+        fill(a)
+        body = bytearray(a.execute_command("DUMP", "ckv:0")[:-8])
+        assert body[-3] == 0  # the end of a module's value, which the server looks at behind us
+        body[-3] = 2
+        load(b, texts(500))
+        assert "Bad data format" in str(reply(b, "RESTORE", "elsewhere", 0, seal(body)))
+        time.sleep(0.5)
+        assert info(b)["dictionaries"] == 0 and info(b)["trainings"] == 0
 
 
 @pytest.mark.timeout(400)
