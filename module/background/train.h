@@ -26,8 +26,8 @@ void train_start(void);
  * (monotonic). True if a codec has just come into use. */
 bool train_step(uint64_t deadline_us);
 
-/* A codec that has come with a map: is gone on with if nothing has been learned here, and if the map
- * is still there by the next step. */
+/* A codec that has come with a map: is gone on with if nothing has been learned here, and if the
+ * map is still there by the next step. */
 void train_offer(uint8_t id);
 
 /* Starts one now, or joins the one that runs; the client is answered when it is in use. */

@@ -47,8 +47,8 @@ keyed_map *maps_at(int db, uint32_t place);
 keyed_map *maps_any_at(int db, uint64_t random);
 /* Databases that have, or had, a map: all below this number. */
 int maps_dbs(void);
-/* How many maps of a database stand in its table, and so are nobody's keys; how many of them, but for
- * those of hidden places. */
+/* How many maps of a database stand in its table, and so are nobody's keys; how many of them, but
+ * for those of hidden places. */
 size_t maps_in_db(int db);
 size_t maps_shown_in_db(int db);
 void maps_unlist(keyed_map *s);

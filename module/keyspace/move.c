@@ -174,8 +174,8 @@ typedef struct incoming {
     uint32_t place;
     const uint8_t *key, *value;
     size_t key_len, len;
-    size_t native_bytes; /* that it takes in the server's own form */
-    size_t expected;     /* that the value will take, encoded, about */
+    size_t native_bytes;            /* that it takes in the server's own form */
+    size_t expected;                /* that the value will take, encoded, about */
     int64_t at_ms, now_ms, seen_ms; /* see role_seen_from() */
     uint64_t base;                  /* seen_ms in ticks */
     uint16_t code;                  /* of at_ms, since then */

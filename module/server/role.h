@@ -21,8 +21,8 @@ bool role_repeats(RedisModuleCtx *ctx);
  * file is loaded. */
 bool role_follows(RedisModuleCtx *ctx);
 
-/* From when (ms since 1970) a time is seen that a record is given: now, or, where the primary's clock
- * says what has passed and ours is ahead of it, some ticks before. */
+/* From when (ms since 1970) a time is seen that a record is given: now, or, where the primary's
+ * clock says what has passed and ours is ahead of it, some ticks before. */
 int64_t role_seen_from(RedisModuleCtx *ctx, int64_t at_ms, int64_t now_ms);
 
 /* Whether this is a replica in a cluster. It is to hold in its maps what its primary does: slots
