@@ -5,8 +5,9 @@
  *      [kind, 1 byte] and then, by its three lowest bits
  *      0, 4  a payload of RESTORE
  *      1, 5  auxiliary data and a map
- *      2     a valid payload of records in which bytes are written over: [place, 3 bytes][byte]
- * each 3, 7  a valid file likewise 6     a valid payload of a whole map likewise
+ *      2     a payload of records, valid but for bytes that are: [place, 3 bytes][byte] each
+ *      6     a payload of a whole map likewise
+ *      3, 7  a file likewise
  */
 #include "core/codec/codec_train.h"
 #include "core/map/map_reencode.h"
