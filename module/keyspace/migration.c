@@ -4,6 +4,7 @@
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
 #include "keyspace/prefixes.h"
+#include "keyspace/watched.h"
 #include "server/own_call.h"
 
 #include <stdio.h>
@@ -127,14 +128,32 @@ void migration_flushed(int db) {
         if (maps_hidden((uint32_t)slot) && !arriving[slot]) hide(slot, slot, false);
 }
 
+/* What an AOF begins with tells of an import that went on when it was written. If it still does, the
+ * primary tells of it in the sync that follows. */
+static bool loading_aof;
+
+void migration_loading(bool of_aof) {
+    loading_aof = of_aof;
+}
+
 static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const redis_migration *info = data;
+    if (loading_aof) return;
+    /* What has left is not served any more when the server takes it out. */
+    for (int32_t i = 0; sub == REDIS_MIGRATE_COMPLETED && i < info->slots->count; i++)
+        watched_places(info->slots->ranges[i].first, info->slots->ranges[i].last);
     if (sub == REDIS_IMPORT_STARTED) forget_arriving();
     if (sub <= REDIS_IMPORT_COMPLETED) note_arriving(info->slots, sub == REDIS_IMPORT_STARTED);
     if (sub == REDIS_IMPORT_STARTED || sub == REDIS_MIGRATE_COMPLETED) hide_all(info->slots, true);
     if (sub == REDIS_IMPORT_COMPLETED) hide_all(info->slots, false);
     if (sub == REDIS_IMPORT_FAILED || sub == REDIS_MIGRATE_COMPLETED) show_empty(info->slots);
+}
+
+/* A primary that has just become one imports nothing yet, whatever the one before it did. */
+static void on_role(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    if (sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) forget_arriving();
 }
 
 static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
@@ -185,6 +204,7 @@ static void hide_ranges(const char *text) {
 }
 
 void migration_loaded(RedisModuleCtx *ctx) {
+    loading_aof = false;
     if (!migration_option()) return;
     RedisModuleCallReply *all = own_call(ctx, "CLUSTER", "c", "GETSLOTMIGRATIONS");
     bool listed = all && RedisModule_CallReplyType(all) == REDISMODULE_REPLY_ARRAY;
@@ -230,7 +250,9 @@ int migration_start(RedisModuleCtx *ctx) {
         return listen(ctx, VALKEY_EVENT_ATOMIC_SLOT_MIGRATION, on_valkey_migration);
     if (is_redis_with_it() &&
         (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
-         listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK))
+         listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK ||
+         RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
+                                            on_role) != REDISMODULE_OK))
         return REDISMODULE_ERR;
     return REDISMODULE_OK;
 }

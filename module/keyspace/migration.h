@@ -38,7 +38,8 @@ int migration_start(RedisModuleCtx *ctx);
  * trimmed, of which nothing more is said: only what is on its way here stays hidden. */
 void migration_flushed(int db);
 
-/* A file has been loaded. */
+/* A file is about to be loaded, or has been. */
+void migration_loading(bool of_aof);
 void migration_loaded(RedisModuleCtx *ctx);
 
 /* Whether a map is to come whole (Redis) to a place that has none yet: native strings of the slot,

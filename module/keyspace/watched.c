@@ -5,11 +5,13 @@
 #include "server/quiet.h"
 
 /* CONFIG RESETSTAT forgets what was counted before, and counts itself. */
-static bool somebody_watches(void) {
+static bool somebody_watches(bool or_tracks) {
     int error;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ckv.ctx, "clients");
+    uint64_t tracking = RedisModule_ServerInfoGetFieldUnsigned(info, "tracking_clients", &error);
     uint64_t watching = RedisModule_ServerInfoGetFieldUnsigned(info, "watching_clients", &error);
     RedisModule_FreeServerInfo(ckv.ctx, info);
+    if (or_tracks && tracking > 0) return true;
     if (error == REDISMODULE_OK) return watching > 0;
     info = RedisModule_GetServerInfo(ckv.ctx, "commandstats");
     bool ever = RedisModule_ServerInfoGetFieldC(info, "cmdstat_watch") ||
@@ -49,25 +51,34 @@ static void tell_map(const keyed_map *s, int db) {
     RedisModule_Free(n.list);
 }
 
-static void tell_db(int from, int db) {
-    for (uint32_t place = 0; place < ckv.places; place++) {
+static void tell_places(uint32_t first, uint32_t last, int from, int db) {
+    for (uint32_t place = first; place <= last; place++) {
         const keyed_map *s = maps_served_at(from, place);
         if (s) tell_map(s, db);
     }
 }
 
+static void tell_db(int from, int db) {
+    tell_places(0, ckv.places - 1, from, db);
+}
+
 void watched_map(keyed_map *s) {
-    if (s->m->totals.records > 0 && maps_served(s) && somebody_watches()) tell_map(s, s->db);
+    if (s->m->totals.records > 0 && maps_served(s) && somebody_watches(true)) tell_map(s, s->db);
+}
+
+void watched_places(uint32_t first, uint32_t last) {
+    if (!maps_any() || !somebody_watches(true)) return;
+    for (int db = 0; db < maps_dbs(); db++) tell_places(first, last, db, db);
 }
 
 void watched_db(int db) {
     int last = db < 0 ? maps_dbs() - 1 : db;
-    if (!maps_any() || !somebody_watches()) return;
+    if (!maps_any() || !somebody_watches(false)) return;
     for (int i = db < 0 ? 0 : db; i <= last; i++) tell_db(i, i);
 }
 
 void watched_db_from(int db, int other) {
-    if (!maps_any() || !somebody_watches()) return;
+    if (!maps_any() || !somebody_watches(false)) return;
     tell_db(db, db);
     tell_db(db, other);
 }

@@ -10,8 +10,12 @@
 
 #include "keyspace/maps.h"
 
-/* A map's records are about to go, or have come: whoever watches one of them is told. */
+/* A map's records are about to go, or have come: whoever watches one of them, or tracks keys, is
+ * told. Of a whole database the server tells the latter itself. */
 void watched_map(keyed_map *s);
+
+/* The same of all that is served at these places. */
+void watched_places(uint32_t first, uint32_t last);
 
 /* The same of all that a database serves (-1: all of them). */
 void watched_db(int db);

@@ -133,6 +133,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     (void)ctx, (void)e, (void)data;
     if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
         aof_form_loading();
+        migration_loading(sub == REDISMODULE_SUBEVENT_LOADING_AOF_START);
         prefixes_loading(true);
         ckv.loadings++;
         rdb_loading_began();

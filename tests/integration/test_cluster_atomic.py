@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+import redis
 
 from atomic import Redis, ended, move, ranges, state, way_of
 from cluster import SLOTS, Cluster, Writer, keys_of, map_name, slot_of
@@ -195,6 +196,71 @@ def test_an_import_fails_while_a_replica_is_away(cluster, to_sync, halted):
     move_by_hand(cluster, source, target, slot_of(keys[0]))
     assert target.ask("CDBSIZE") >= 99
     wait_for(lambda: to_sync.ask("CDBSIZE") == target.ask("CDBSIZE"))
+
+
+def test_a_replica_restarts_from_an_aof_that_was_begun_meanwhile(cluster, halted):
+    """What it begins with tells of an import, and nothing in it of its end; nor does the primary, as long as it is away."""
+    source, target, keys, _ = halted
+    replica = cluster.replicas[cluster.primaries.index(target)]
+    wait_for(lambda: replica.ask("INFO", "ckv")["ckv_unserved_maps"] == 1)
+    replica.ask("CONFIG", "SET", "appendonly", "yes")
+    wait_for(lambda: not any(replica.ask("INFO", "persistence")[f"aof_rewrite_{what}"] for what in ("in_progress", "scheduled")))
+    cluster.way.halt(source, False)
+    wait_for(lambda: state(cluster.way, target) == "done", 60)
+    cluster.wait()
+    target.ask("CSET", keys[1], "written since")
+    count = target.ask("CDBSIZE")
+    wait_for(lambda: replica.ask("CDBSIZE") == count)
+    replica.kill()
+    replica.config["appendonly"] = "yes"
+    os.kill(target.process.pid, signal.SIGSTOP)
+    try:
+        replica.start()
+        assert replica.ask("CDBSIZE") == count and keys[1] in scan(replica)
+    finally:
+        os.kill(target.process.pid, signal.SIGCONT)
+        del replica.config["appendonly"]
+        replica.ask("CONFIG", "SET", "appendonly", "no")
+    cluster.wait()
+    wait_for(lambda: replica.ask("INFO")["master_link_status"] == "up")
+
+
+def back_and_forth(cluster, meanwhile):
+    """Moves the slot of {told}:1 away, has something done there, and moves it back."""
+    slot = slot_of(b"{told}:1")
+    source = cluster.owner(slot)
+    target = next(p for p in cluster.primaries if p is not source)
+    move(cluster, cluster.way, source, target, slot, slot)
+    meanwhile(target)
+    move(cluster, cluster.way, target, source, slot, slot)
+
+
+def test_who_watches_a_record_is_told_when_it_leaves(cluster):
+    source = cluster.owner(slot_of(b"{told}:1"))
+    source.ask("CSET", "{told}:1", "v")
+    with source.client() as r, r.pipeline() as pipe:
+        pipe.watch("{told}:1")
+        back_and_forth(cluster, lambda there: there.ask("CSET", "{told}:1", "changed by another"))
+        pipe.multi()
+        pipe.execute_command("CSET", "{told}:1", "in vain")
+        with pytest.raises(redis.WatchError):
+            pipe.execute()
+    assert source.ask("CGET", "{told}:1") == b"changed by another"
+
+
+def test_who_tracks_a_record_is_told_when_it_leaves(cluster):
+    source = cluster.owner(slot_of(b"{told}:1"))
+    source.ask("CSET", "{told}:1", "v")
+    with source.socket() as tracker:
+        tracker.settimeout(20)
+        tracker.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\nCGET {told}:1\r\n")
+        told = b""
+        while not told.endswith(b"$1\r\nv\r\n"):
+            told += tracker.recv(10_000)
+        back_and_forth(cluster, lambda there: None)
+        while b"invalidate" not in told:
+            told += tracker.recv(10_000)
+        assert b"{told}:1" in told
 
 
 def test_what_is_the_servers_is_counted_meanwhile(cluster, halted):

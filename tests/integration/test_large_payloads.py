@@ -7,7 +7,7 @@ import time
 import pytest
 
 from damage import exercise, flipped, seal
-from helpers import assert_stored, expiries, info, load, noise, reply, texts, wait_for
+from helpers import assert_stored, expiries, info, load, noise, reply, texts, wait_for, wait_for_replica
 
 SEED = int(os.environ.get("CKV_SEED", "1"))
 KIND = slice(10, 12)  # behind the type and its name: a number, of one byte
@@ -103,6 +103,24 @@ def test_what_was_stored_as_it_is_goes_on_with_what_came(own_server):
         b.execute_command("RESTORE", "elsewhere", 0, a.execute_command("DUMP", "ckv:0"))
         wait_for(lambda: info(b)["dictionaries"] == 1 and info(b)["page_bytes"] < before / 2, what="compression")
         assert_stored(b, own)
+
+
+def test_under_a_prefix_it_is_found(own_server):
+    """Its keys are of shapes that the server has not had yet. A replica and a restart know them, too."""
+    one, two = own_server(CONFIG), own_server({**CONFIG, "ckv.prefixes": "*"})
+    replica = own_server({**CONFIG, "ckv.prefixes": "*", "replicaof": f"127.0.0.1 {two.port}"})
+    with one.client() as a, two.client() as b, replica.client() as q:
+        stored = fill(a)
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        b.execute_command("RESTORE", "ckv:0", 0, a.execute_command("DUMP", "ckv:0"))
+        names = [name for name in stored if len(name) < 100]
+        wanted = [stored[name] for name in names]
+        assert b.mget(names) == wanted and b.exists(*names) == len(names)
+        wait_for_replica(b)
+        assert q.mget(names) == wanted
+    two.restart()
+    with two.client() as b:
+        assert b.mget(names) == wanted and b.delete(*names) == len(names)
 
 
 def test_a_refused_payload_leaves_nothing(servers):
