@@ -128,8 +128,8 @@ void migration_flushed(int db) {
         if (maps_hidden((uint32_t)slot) && !arriving[slot]) hide(slot, slot, false);
 }
 
-/* What an AOF begins with tells of an import that went on when it was written. If it still does, the
- * primary tells of it in the sync that follows. */
+/* What an AOF begins with tells of an import that went on when it was written. If it still does,
+ * the primary tells of it in the sync that follows. */
 static bool loading_aof;
 
 void migration_loading(bool of_aof) {
