@@ -6,6 +6,7 @@
 #include "server/renamed.h"
 #include "server/role.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* By name, how many; NULL: none. */
@@ -44,25 +45,25 @@ void native_forget_calls(void) {
     names_free(&failures);
 }
 
-/* False: it can't be asked. */
-static bool ask_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key, size_t *bytes) {
+/* There may be no command of that name: it goes by another, or is taken away. */
+static size_t ask_usage(RedisModuleCtx *ctx, RedisModuleString *key, bool *is_command) {
+    size_t bytes = 0;
     native_note_call(NATIVE_MEMORY_USAGE);
+    errno = 0;
     RedisModuleCallReply *reply = own_call(ctx, renamed_to("memory"), "cs", "USAGE", key);
-    int type = reply ? RedisModule_CallReplyType(reply) : REDISMODULE_REPLY_ERROR;
-    bool there = type == REDISMODULE_REPLY_INTEGER;
-    *bytes = there ? (size_t)RedisModule_CallReplyInteger(reply) : 0;
+    *is_command = reply || errno != ENOENT;
+    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
+        bytes = (size_t)RedisModule_CallReplyInteger(reply);
     if (reply) RedisModule_FreeCallReply(reply);
-    return there || type == REDISMODULE_REPLY_NULL;
-}
-
-size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {
-    size_t bytes;
-    ask_memory_usage(ctx, key, &bytes);
     return bytes;
 }
 
+size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key) {
+    bool is_command;
+    return ask_usage(ctx, key, &is_command);
+}
+
 bool native_is_spent(RedisModuleCtx *ctx, RedisModuleString *key) {
-    size_t bytes;
-    if (!role_keeps_expired(ctx)) return false;
-    return !ask_memory_usage(ctx, key, &bytes) || bytes > 0;
+    bool is_command;
+    return role_keeps_expired(ctx) && (ask_usage(ctx, key, &is_command) > 0 || !is_command);
 }

@@ -14,13 +14,14 @@ uint64_t native_calls_of(const char *command);
 uint64_t native_failures_of(const char *command);
 void native_forget_calls(void);
 
-/* What MEMORY USAGE says of a key, bytes; 0: there is none. */
+/* What MEMORY USAGE says of a key, bytes; 0: there is none, or this server can't be asked (replicas
+ * in a cluster). */
 #define NATIVE_MEMORY_USAGE "memory|usage"
 size_t native_memory_usage(RedisModuleCtx *ctx, RedisModuleString *key);
 
-/* Of a key that cannot be opened: whether it is there all the same, or that is not known. What has
- * expired is kept, and not seen, on a replica and while clients are paused; the server dies of what
- * is put in its place. */
+/* Of a key that cannot be opened: whether it is there all the same, or may be. What has expired is
+ * kept, and not seen, on a replica and while clients are paused; the server dies of what is put in
+ * its place. */
 bool native_is_spent(RedisModuleCtx *ctx, RedisModuleString *key);
 
 #endif
