@@ -82,8 +82,8 @@ def test_who_replays_a_move_later_than_the_string_would_have_lived(own_server):
     with primary.client() as r, replica.client() as second:
         wait_for(lambda: second.info("replication")["master_link_status"] == "up", what="the replica")
         names = list(VALUES)[:100]
-        ask(r, [("SET", name, VALUES[name], "PX", 4000) for name in names])
-        over = time.monotonic() + 4.1
+        ask(r, [("SET", name, VALUES[name], "PX", 6000) for name in names])
+        over = time.monotonic() + 6.1
         wait_for_replica(r)
         os.kill(replica.process.pid, signal.SIGSTOP)
         try:
