@@ -3,7 +3,7 @@
 import re
 import struct
 
-from helpers import is_error, noise, reply
+from helpers import all_keys, is_error, noise, reply
 
 
 def crc64_table():
@@ -40,10 +40,7 @@ def flipped(rng, data, first=0, end=None, most=3):
 
 def read_all(r):
     """Every record that is listed has a value, unless that itself is what is damaged."""
-    cursor, keys = None, []
-    while cursor != b"0":
-        cursor, found = r.execute_command("CSCAN", cursor or "0", "COUNT", 10_000)
-        keys += found
+    keys = all_keys(r)
     pipe = r.pipeline(transaction=False)
     for key in keys:
         pipe.execute_command("CGET", key)

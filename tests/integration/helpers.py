@@ -188,6 +188,15 @@ def assert_stored(r, stored, batch=500):
         assert not wrong, f"{len(wrong)} of {len(part)} differ, the first: {wrong[0]!r:.500}"
 
 
+def all_keys(r):
+    """Of the records of the selected database, as CSCAN lists them."""
+    cursor, keys = None, []
+    while cursor != b"0":
+        cursor, some = r.execute_command("CSCAN", cursor or "0", "COUNT", 10_000)
+        keys += some
+    return keys
+
+
 def expiries(r, stored):
     pipe = r.pipeline(transaction=False)
     for key in stored:

@@ -12,7 +12,7 @@ import pytest
 
 from cluster import SLOTS, Node, slot_of
 from damage import seal
-from helpers import assert_stored, is_error, late_by, load, map_keys, reply, texts, wait_for
+from helpers import all_keys, assert_stored, is_error, late_by, load, map_keys, reply, texts, wait_for
 from server import ROOT, ServerFailed
 
 GOLDEN = os.path.join(ROOT, "tests", "golden")
@@ -66,10 +66,7 @@ def expected(name):
 
 def records(r):
     """The same of the selected database, as it is now."""
-    cursor, keys = None, []
-    while cursor != b"0":
-        cursor, some = r.execute_command("CSCAN", cursor or "0", "COUNT", 10_000)
-        keys += some
+    keys = all_keys(r)
     pipe = r.pipeline(transaction=False)
     for key in keys:
         pipe.execute_command("CGET", key)

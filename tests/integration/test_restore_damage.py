@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from damage import exercise, flipped, seal
-from helpers import assert_stored, load, reply, texts
+from helpers import all_keys, assert_stored, load, reply, texts
 
 SEED = int(os.environ.get("CKV_SEED", "1"))
 # Of address space, for whatever it is needed: libc reserves 128 MB for a thread that first allocates.
@@ -95,15 +95,6 @@ def address_space(server):
 def server(own_server, request):
     """One map, so that whatever a record's key becomes, its record is where it belongs."""
     return own_server({"ckv.maps": 1, "ckv.train-after": "1gb", "sanitize-dump-payload": request.param})
-
-
-def all_keys(r):
-    cursor, keys = b"0", []
-    while True:
-        cursor, found = r.execute_command("CSCAN", cursor, "COUNT", 100000)
-        keys += found
-        if cursor == b"0":
-            return keys
 
 
 def check_what_came(r):
