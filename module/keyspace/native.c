@@ -12,6 +12,7 @@
 #include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
+#include "server/role.h"
 
 #include <string.h>
 
@@ -92,7 +93,10 @@ static long long number_of(RedisModuleCallReply *reply) {
     return number ? RedisModule_CallReplyInteger(reply) : -1;
 }
 
+/* In a cluster who repeats what was done is told of each string that has moved in: a slot's first
+ * one makes its map, which must not stand where that of another node is still to come. */
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (places_layout() == PLACES_SLOTS && role_repeats(ctx)) return;
     if (prefixes_match_name(key) != PREFIX_SERVING || queued_holds(key)) return;
     if (move_in(ctx, key) == MOVE_DONE) replicate_moved_in(ctx, key);
 }

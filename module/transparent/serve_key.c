@@ -207,10 +207,11 @@ static bool serves_again(const plain *p) {
     return true;
 }
 
-static bool any_native(RedisModuleCtx *ctx, const plain *p) {
-    for (int i = 0; i < p->count; i += p->step)
-        if (native_exists(ctx, p->args[i])) return true;
-    return false;
+/* Notes by argument which keys hold values of the server's own. False: none does. */
+static bool look_for_native(RedisModuleCtx *ctx, const plain *p, bool *native) {
+    bool any = false;
+    for (int i = 0; i < p->count; i += p->step) any |= native[i] = native_exists(ctx, p->args[i]);
+    return any;
 }
 
 static RedisModuleCallReply *call_ours(RedisModuleCtx *ctx, const plain *p) {
@@ -224,13 +225,16 @@ static RedisModuleCallReply *call_native(RedisModuleCtx *ctx, const plain *p) {
     return native_call(ctx, NATIVE_KEEPS_SILENT, p->name, p->args, (size_t)p->count);
 }
 
-/* What the server that told it had in its maps is to be there again. Of a value of the server's own
- * our command would call its own, and a command that is called by one that is called is refused in
- * a cluster that is not up yet. */
+/* What the server that told it had in its maps is to be there again; in a cluster the file tells
+ * what else has moved in. Of a value of the server's own our command would call its own, and a
+ * command that is called by one that is called is refused in a cluster that is not up yet. */
 static RedisModuleCallReply *serve_again(RedisModuleCtx *ctx, const plain *p) {
-    if (!any_native(ctx, p)) return call_ours(ctx, p);
-    RedisModuleCallReply *reply = call_native(ctx, p);
-    for (int i = 0; i < p->count; i += p->step) move_in(ctx, p->args[i]);
+    bool *native = RedisModule_Calloc((size_t)p->count, sizeof *native);
+    bool any = look_for_native(ctx, p, native), told = places_layout() == PLACES_SLOTS;
+    RedisModuleCallReply *reply = any ? call_native(ctx, p) : call_ours(ctx, p);
+    for (int i = 0; any && i < p->count; i += p->step)
+        if (!told || !native[i]) move_in(ctx, p->args[i]);
+    RedisModule_Free(native);
     return reply;
 }
 

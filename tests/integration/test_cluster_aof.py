@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from cluster import Cluster, keys_of, map_name, move_slot, other, slot_of
+from cluster import Cluster, asking, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import wait_for, wait_for_replica
 
 PREAMBLES = pytest.mark.parametrize("preamble", ("yes", "no"), ids=("preamble", "plain"))
@@ -113,6 +113,41 @@ def test_a_slot_that_has_left_stays_away(preamble):
         state = check_restart(cluster, keys)
         assert [value for value, _ in state] == [None, None, None, b"old"]
         assert source.ask("KEYS", "*") == []
+
+
+WRITES = {  # over "a", of which SETBIT made "c"
+    "APPEND {k} x": b"cx", "SET {k} v": b"v", "SETRANGE {k} 0 r": b"r", "GETSET {k} g": b"g", "SET {k} v KEEPTTL": b"v", "MSET {k} m": b"m",
+    "SETEX {k} 1000 v": b"v", "SETBIT {k} 3 1": b"s",
+}
+
+
+@PREAMBLES
+def test_the_map_comes_last(preamble):
+    """What came before it is written meanwhile: where it moved in, on replicas and as the file was loaded, the map found another there."""
+    with start(2, preamble, replicas=1) as cluster:
+        slot = slot_of(b"the map comes last")
+        *keys, kept = keys_of(slot, len(WRITES) + 1)
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        with cluster.client() as rc:
+            rc.execute_command("SET", kept, "kept")
+            for key in keys:
+                rc.execute_command("SET", key, "a")
+                rc.execute_command("SETBIT", key, 6, 1)
+        start_move(source, target, slot)
+        assert source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys) == b"OK"
+        for key, command in zip(keys, WRITES):
+            asking(target, *command.format(k=key.decode()).split())
+        migrate(source, target, slot)
+        end_move(cluster, target, slot)
+        cluster.wait()
+        replica = cluster.replicas[cluster.primaries.index(target)]
+        with target.client() as r:
+            wait_for_replica(r)
+        for node in (target, replica):
+            assert sorted(node.ask("KEYS", "*")) == sorted((*keys, kept))
+        state = check_restart(cluster, (*keys, kept), target)
+        assert [value for value, _ in state] == [*WRITES.values(), b"kept"]
 
 
 @PREAMBLES
