@@ -11,6 +11,7 @@ typedef enum command_keys {
     KEYS_NONE,
     KEYS_ONE,     /* the first argument */
     KEYS_SECOND,  /* the second argument, if there is one */
+    KEYS_THIRD,   /* the third, if there is one */
     KEYS_ALL,     /* every argument */
     KEYS_PAIRS,   /* every other argument */
     KEYS_COUNTED, /* every other argument behind their number */

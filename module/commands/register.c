@@ -14,9 +14,9 @@
 
 /* First, last and step, as RM_CreateCommand has them. KEYS_COUNTED: only a key spec can say it. */
 static const int legacy_range[][3] = {
-    [KEYS_NONE] = {0, 0, 0},  [KEYS_ONE] = {1, 1, 1},    [KEYS_SECOND] = {2, 2, 1},
-    [KEYS_ALL] = {1, -1, 1},  [KEYS_PAIRS] = {1, -1, 2}, [KEYS_COUNTED] = {0, 0, 0},
-    [KEYS_STORE] = {1, 1, 1},
+    [KEYS_NONE] = {0, 0, 0},  [KEYS_ONE] = {1, 1, 1},     [KEYS_SECOND] = {2, 2, 1},
+    [KEYS_THIRD] = {3, 3, 1}, [KEYS_ALL] = {1, -1, 1},    [KEYS_PAIRS] = {1, -1, 2},
+    [KEYS_STORE] = {1, 1, 1}, [KEYS_COUNTED] = {0, 0, 0},
 };
 
 bool register_first_only(void) {
@@ -41,7 +41,7 @@ static RedisModuleCommandKeySpec key_spec(const command_entry *e) {
     RedisModuleCommandKeySpec spec = {
         .flags = e->key_flags,
         .begin_search_type = REDISMODULE_KSPEC_BS_INDEX,
-        .bs.index.pos = keys == KEYS_SECOND ? 2 : 1,
+        .bs.index.pos = keys == KEYS_COUNTED ? 1 : legacy_range[keys][0],
     };
     if (keys == KEYS_COUNTED) {
         if (must_ask(e)) spec.flags |= REDISMODULE_CMD_KEY_INCOMPLETE;

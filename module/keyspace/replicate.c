@@ -23,12 +23,12 @@ static bool goes_nowhere(RedisModuleCtx *ctx) {
     return true;
 }
 
-/* Before the first command that is served under them: a file that an AOF begins with need not name
- * those that there were. */
-static void tell_prefixes(RedisModuleCtx *ctx) {
+/* Before the first command that is served under them, and with its key: a file that an AOF begins
+ * with need not name those that there were. */
+static void tell_prefixes(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (!aof_form_tells_prefixes()) return;
     char *all = prefixes_all();
-    RedisModule_Replicate(ctx, "CPREFIXES", "Rc", all);
+    RedisModule_Replicate(ctx, "CPREFIXES", "Rcs", all, key);
     RedisModule_Free(all);
 }
 
@@ -42,11 +42,11 @@ static void tell(RedisModuleCtx *ctx, bool plain, const char *command,
     } else if (!aof_form_own(ctx)) {
         RedisModule_Replicate(ctx, command + 1, "v", args, count);
     } else if (feed_replicas()) {
-        tell_prefixes(ctx);
+        tell_prefixes(ctx, args[0]);
         RedisModule_Replicate(ctx, command + 1, "Av", args, count);
         RedisModule_Replicate(ctx, "CPLAIN", "Rlcv", (long long)step, command + 1, args, count);
     } else {
-        tell_prefixes(ctx);
+        tell_prefixes(ctx, args[0]);
         /* For nobody, and yet to replicas as well: WAITAOF waits for the offset of their stream. */
         RedisModule_Replicate(ctx, "CPLAIN", "lcv", (long long)step, command + 1, args, count);
     }
@@ -195,7 +195,7 @@ void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {
         aof_form_note_own();
         RedisModule_Replicate(ctx, "CMOVEIN", "s", key);
     } else if (slots_move()) {
-        if (aof_form_own(ctx)) tell_prefixes(ctx);
+        if (aof_form_own(ctx)) tell_prefixes(ctx, key);
         RedisModule_Replicate(ctx, "CMOVEIN", "sc", key, "SERVED");
     }
 }

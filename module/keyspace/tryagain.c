@@ -31,17 +31,26 @@ static bool refused(RedisModuleString *name) {
     return !reply;
 }
 
-tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
-    if (places_layout() != PLACES_SLOTS || role_follows(ctx)) return TRYAGAIN_NO;
+static bool is_elsewhere(int db, RedisModuleString *name) {
     RedisModule_SelectDb(ckv.ctx, db);
-    RedisModuleString *name = places_name(place);
     bool elsewhere = refused(name);
     if (elsewhere && filter_renew_begin(ckv.ctx)) {
         elsewhere = refused(name);
         filter_renew_end(ckv.ctx);
     }
+    return elsewhere;
+}
+
+tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
+    if (places_layout() != PLACES_SLOTS || role_follows(ctx)) return TRYAGAIN_NO;
+    RedisModuleString *name = places_name(place);
+    bool elsewhere = is_elsewhere(db, name);
     RedisModule_FreeString(ckv.ctx, name);
     return elsewhere ? TRYAGAIN_YES : TRYAGAIN_NO;
+}
+
+bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key) {
+    return places_layout() == PLACES_SLOTS && !role_follows(ctx) && is_elsewhere(db, key);
 }
 
 static bool ask_whether_down(void) {

@@ -2,6 +2,7 @@
 #include "transparent/catalogue.h"
 
 #include "commands/command_table.h"
+#include "keyspace/places.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 
@@ -133,20 +134,18 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
         const char *name;
         catalogue_kind kind;
     } specials[] = {
-        {"multi", COMMAND_MULTI},        {"exec", COMMAND_EXEC},
-        {"discard", COMMAND_DISCARD},    {"reset", COMMAND_DISCARD},
-        {"config", COMMAND_ACL},         {"acl", COMMAND_ACL},
-        {"sort", COMMAND_SORT},          {"sort_ro", COMMAND_SORT},
-        {"debug", COMMAND_DEBUG},        {"eval", COMMAND_KEYLESS},
-        {"eval_ro", COMMAND_KEYLESS},    {"evalsha", COMMAND_KEYLESS},
-        {"evalsha_ro", COMMAND_KEYLESS}, {"fcall", COMMAND_KEYLESS},
-        {"fcall_ro", COMMAND_KEYLESS},   {"watch", COMMAND_WATCH},
-        {"cluster", COMMAND_CLUSTER},    {"unwatch", COMMAND_UNWATCH},
+        {"multi", COMMAND_MULTI},       {"exec", COMMAND_EXEC},       {"discard", COMMAND_DISCARD},
+        {"reset", COMMAND_DISCARD},     {"config", COMMAND_ACL},      {"acl", COMMAND_ACL},
+        {"sort", COMMAND_SORT},         {"sort_ro", COMMAND_SORT},    {"debug", COMMAND_DEBUG},
+        {"eval", COMMAND_SCRIPT},       {"eval_ro", COMMAND_SCRIPT},  {"evalsha", COMMAND_SCRIPT},
+        {"evalsha_ro", COMMAND_SCRIPT}, {"fcall", COMMAND_SCRIPT},    {"fcall_ro", COMMAND_SCRIPT},
+        {"watch", COMMAND_WATCH},       {"cluster", COMMAND_CLUSTER}, {"unwatch", COMMAND_UNWATCH},
         {"client", COMMAND_CLIENT},
     };
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;
         *kind = specials[i].kind;
+        if (*kind == COMMAND_SCRIPT && places_layout() != PLACES_SLOTS) *kind = COMMAND_KEYLESS;
         return true;
     }
     return false;

@@ -13,6 +13,8 @@ typedef enum catalogue_kind {
     COMMAND_RANGE,   /* the server's alone, with keys from `first` to `last` by `step` */
     COMMAND_ASK,     /* the same; the server must be asked where the keys are */
     COMMAND_SORT,    /* the same, and keys that are made of patterns */
+    COMMAND_SCRIPT,  /* its keys are read by commands of its own; in a cluster the server looks for
+                        them before */
     COMMAND_WATCH,
     COMMAND_UNWATCH,
     COMMAND_DEBUG, /* any argument may be a key */

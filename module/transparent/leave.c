@@ -4,9 +4,11 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
+#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
+#include "keyspace/tryagain.h"
 #include "keyspace/untold.h"
 #include "server/pause.h"
 #include "server/role.h"
@@ -99,6 +101,22 @@ static void note_name(const char *name, size_t len) {
     queued_note(how.client, name, len);
 }
 
+/* Whether the record of a key that has none may be on its way from another node of the cluster. */
+static bool is_on_its_way(RedisModuleString *key) {
+    uint32_t place = places_of_string(key);
+    int dbs = maps_dbs();
+    for (int db = 0; db < dbs; db++)
+        if (maps_at(db, place)) return false;
+    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
+        if (native_exists(ckv.ctx, key)) return false;
+    return tryagain_ask(ckv.ctx, 0, place) == TRYAGAIN_YES;
+}
+
+static bool awaits(RedisModuleString *key) {
+    if (places_layout() != PLACES_SLOTS || !how.waits || role_follows(ckv.ctx)) return false;
+    return is_on_its_way(key) && how.waits();
+}
+
 /* The server may put the text of a key elsewhere while it moves. */
 void leave_key(RedisModuleString *key) {
     size_t len;
@@ -107,7 +125,9 @@ void leave_key(RedisModuleString *key) {
     if (state == PREFIX_NONE) return;
     if (how.runs_later) note_name(text, len);
     untold_tell(key);
-    bool left = leave_if(key, MOVE_ALL) || how.leaves_strings;
+    bool moved = leave_if(key, MOVE_ALL), left = moved || how.leaves_strings;
+    if (!moved && !how.awaits && awaits(key))
+        how.awaits = RedisModule_CreateStringFromString(NULL, key);
     if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
     text = RedisModule_StringPtrLen(key, &len);
     aside_note(text, len);

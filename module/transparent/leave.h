@@ -11,12 +11,16 @@ void leave_start(void);
 
 /* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
  * then; whether it leaves strings to the server where no other command has left one; whether it
- * will run at all, which is asked before a record leaves; and whether another one calls it. */
+ * will run at all, which is asked before a record leaves; whether another one calls it; and whether
+ * it is to wait for records that may be on their way. */
 typedef struct leave_how {
     uint64_t client;
     bool runs_later, leaves_strings;
     bool (*will_run)(void);  /* NULL: it will */
     bool (*is_called)(void); /* NULL: it is not */
+    bool (*waits)(void);     /* NULL: it is not */
+    /* Replied: a key whose record may be; NULL: none is. The caller's. */
+    RedisModuleString *awaits;
 } leave_how;
 
 /* How the command that comes next leaves its keys; returns how the one before did. */

@@ -8,6 +8,7 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
+#include "keyspace/tryagain.h"
 #include "keyspace/record.h"
 #include "keyspace/untold.h"
 #include "server/acl.h"
@@ -142,6 +143,21 @@ static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
         for (int i = 0; i < count; i++) await_key(f, argv[at[i]]);
         transactions_count();
     }
+    RedisModule_Free(at);
+    RedisModule_Free(argv);
+}
+
+/* Keys of a script, which is about to run: while its slot is open the server would look for them
+ * and find none that is a record, and send the script to the node where these are still to come. */
+static void leave_script(filtered *f, int argc) {
+    RedisModuleString **argv = filter_args(f, &argc);
+    int count = 0, db = -1, i = 0;
+    int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
+    for (; at && i < count && db < 0; i++)
+        if (prefixes_match_name(argv[at[i]]) != PREFIX_NONE)
+            db = move_db_of_record(argv[at[i]], MOVE_ALL, 0);
+    bool open = db >= 0 && tryagain_is_open(ckv.ctx, db, argv[at[i - 1]]);
+    for (i = 0; open && i < count; i++) leave_key(argv[at[i]]);
     RedisModule_Free(at);
     RedisModule_Free(argv);
 }
@@ -409,6 +425,9 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     case COMMAND_SORT:
         on_sort(f, e, argc);
         break;
+    case COMMAND_SCRIPT:
+        leave_script(f, argc);
+        break;
     case COMMAND_WATCH:
         leave_watched(f, argc);
         break;
@@ -446,6 +465,19 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     }
 }
 
+/* Whether a command runs within a script, which the server has let pass for keys that it has not
+ * found. Who sends one by itself to where his slot is to come has asked where it is now (ASK):
+ * there is no such record. (In a transaction nobody can.) */
+static bool waits_for_records(void) {
+    return runs_within() && will_run();
+}
+
+/* The server itself refuses it where the slot is another node's. */
+static void refuse_moving(filtered *f, RedisModuleString *key) {
+    RedisModule_CommandFilterArgInsert(f, 1, key);
+    rename_command(f, served_moving());
+}
+
 static bool names_map(filtered *f) {
     bool named = false;
     for (int i = 1; i < RedisModule_CommandFilterArgsCount(f) && !named; i++)
@@ -479,10 +511,13 @@ static void filter(filtered *f) {
     struct looked_at before = now;
     bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
     now = (struct looked_at){.command = f, .runs_later = runs_later};
-    leave_how left = leave_begin(
-        (leave_how){sender(f), runs_later, e->leaves_strings, will_use_keys, runs_within});
+    bool arrives = !strcmp(e->name, "restore-asking"); /* as a map does */
+    leave_how left =
+        leave_begin((leave_how){sender(f), runs_later, e->leaves_strings, will_use_keys,
+                                runs_within, arrives ? NULL : waits_for_records, NULL});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
-    leave_begin(left);
+    RedisModuleString *awaited = leave_begin(left).awaits;
+    if (awaited) refuse_moving(f, awaited);
     now = before;
 }
 

@@ -252,7 +252,7 @@ int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_prefixes(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     size_t len;
-    if (argc != 2) return RedisModule_WrongArity(ctx);
+    if (argc != 2 && argc != 3) return RedisModule_WrongArity(ctx);
     if (!role_loads(ctx))
         return RedisModule_ReplyWithError(ctx, "ERR CPREFIXES is for append-only files");
     const char *text = RedisModule_StringPtrLen(argv[1], &len);

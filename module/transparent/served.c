@@ -104,6 +104,9 @@ static RedisModuleString *by_rules[COUNT], *asking[COUNT];
 
 static command *functions[COUNT]; /* what serves it */
 
+#define MOVING_NAME CKV_ASKING_PREFIX "moving"
+static RedisModuleString *moving;
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Only the filter can send one: the name is the very one that it puts there. Whoever types it has
@@ -199,7 +202,17 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool ask
     return RedisModule_CreateString(NULL, name, strlen(name));
 }
 
-/* What an AOF and replicas are told of moves. */
+static int reply_moving(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    (void)argc;
+    if (argv[0] != moving) return reply_error(ctx, "ERR unknown command '" MOVING_NAME "'");
+    return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+}
+
+/* What an AOF and replicas are told of moves. Those that are for an AOF alone have a key of what
+ * was served: what a module tells while slots leave, and has none, Valkey 9 may take for one of
+ * keys in several slots, and gives up (its flags of such a command are not set before they are
+ * looked at).
+ */
 static const command_entry own_commands[] = {
     {"cmoveout", serve_move_out, "write no-monitor no-slowlog", "admin dangerous", KEYS_ONE,
      REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "key",
@@ -209,12 +222,13 @@ static const command_entry own_commands[] = {
      REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "key [SERVED]",
      "Makes a string of the server's own a record.", "O(N) where N is the length of the value",
      NULL},
-    {"cplain", serve_plain, "write no-monitor no-slowlog", "admin dangerous", KEYS_NONE, 0,
-     "step command argument [argument ...]",
+    {"cplain", serve_plain, "write no-monitor no-slowlog", "admin dangerous", KEYS_THIRD,
+     REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "step command key [argument ...]",
      "Runs a command of an append-only file on strings of the server's own.",
      "O(N) where N is the number of its keys, and that of the command", NULL},
-    {"cprefixes", serve_prefixes, "write no-monitor no-slowlog", "admin dangerous", KEYS_NONE, 0,
-     "prefixes", "Tells the prefixes of what follows in an append-only file.",
+    {"cprefixes", serve_prefixes, "write no-monitor no-slowlog", "admin dangerous", KEYS_SECOND,
+     REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "prefixes [key]",
+     "Tells the prefixes of what follows in an append-only file.",
      "O(N) where N is the number of prefixes", NULL},
     {.name = MOVE_CALL_OUT,
      .function = serve_move_out_unasked,
@@ -226,6 +240,12 @@ static const command_entry own_commands[] = {
      .flags = "write no-monitor no-slowlog",
      .categories = "admin dangerous",
      .keys = KEYS_NONE},
+    {.name = MOVING_NAME,
+     .function = reply_moving,
+     .flags = "readonly fast no-auth no-monitor no-slowlog",
+     .categories = "keyspace",
+     .keys = KEYS_ONE,
+     .key_flags = REDISMODULE_CMD_KEY_RO},
     {.name = NULL},
 };
 
@@ -233,6 +253,7 @@ int served_register(RedisModuleCtx *ctx) {
     static const char *names[COUNT];
     for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
     permission_start(names, COUNT);
+    moving = RedisModule_CreateString(NULL, MOVING_NAME, strlen(MOVING_NAME));
     for (int i = 0; i < COUNT; i++) {
         by_rules[i] = register_one(ctx, i, false);
         asking[i] = register_one(ctx, i, true);
@@ -271,4 +292,8 @@ RedisModuleString *served_by_rules(int served) {
 
 RedisModuleString *served_asking(int served) {
     return asking[served];
+}
+
+RedisModuleString *served_moving(void) {
+    return moving;
 }

@@ -43,4 +43,8 @@ bool served_writes_strings(int served);
 RedisModuleString *served_by_rules(int served);
 RedisModuleString *served_asking(int served);
 
+/* One for a command that can't run before records have come from another node, with a key of these
+ * before its arguments: its reply is TRYAGAIN. */
+RedisModuleString *served_moving(void);
+
 #endif

@@ -228,12 +228,13 @@ def start_move(source, target, slot):
     source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
 
 
-def migrate(source, target, slot):
-    """As redis-cli does it; the names of what was moved."""
+def migrate(source, target, slot, at_once=10, pause=0):
+    """As redis-cli does it, so many keys at once, with a pause (seconds) behind them; the names of what was moved."""
     moved = []
-    while names := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 10):
+    while names := source.ask("CLUSTER", "GETKEYSINSLOT", slot, at_once):
         assert source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *names) in (b"OK", b"NOKEY")
         moved += names
+        time.sleep(pause)
     return moved
 
 
@@ -244,12 +245,12 @@ def end_move(cluster, target, slot):
             node.ask("CLUSTER", "SETSLOT", slot, "NODE", target.id)
 
 
-def move_slot(cluster, slot):
+def move_slot(cluster, slot, **how):
     """To the other one of two primaries, key by key."""
     source = cluster.owner(slot)
     target = other(cluster, source)
     start_move(source, target, slot)
-    migrate(source, target, slot)
+    migrate(source, target, slot, **how)
     end_move(cluster, target, slot)
     cluster.wait()
 

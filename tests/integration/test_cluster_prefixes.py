@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 
 from atomic import Redis, move, state, way_of
-from cluster import Cluster, Held, Writer, end_move, is_try_again, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
+from cluster import Cluster, Held, Writer, asking, end_move, is_try_again, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import info, is_error, now_ms, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
 
@@ -107,6 +107,55 @@ def test_what_a_replica_holds_of_a_slot_whose_map_has_moved(cluster):
         end_move(cluster, other(cluster, source), slot)
         cluster.wait()
         assert [rc.execute_command("GET", name) for name in (key, kept)] == [b"v", b"v"]
+
+
+GETS_BITS = "return redis.call('BITCOUNT', KEYS[1])"
+
+
+def opened(cluster, text, count):
+    """(source, target, slot, keys), of a slot that is open and whose records are still on the source."""
+    slot = slot_of(text)
+    keys = keys_of(slot, count)
+    source = cluster.owner(slot)
+    target = other(cluster, source)
+    for key in keys:
+        source.ask("SET", key, "a")
+    start_move(source, target, slot)
+    return source, target, slot, keys
+
+
+def close(cluster, source, target, slot):
+    migrate(source, target, slot)
+    end_move(cluster, target, slot)
+    cluster.wait()
+
+
+def test_scripts_of_an_open_slot(cluster):
+    """The server looked for their keys and sent them to the node where these were still to come, and where they found nothing."""
+    source, target, slot, (first, second, third) = opened(cluster, b"scripts", 3)
+    absent = first + b":"
+    assert source.ask("EVAL", GETS_BITS, 1, first) == 3
+    assert source.ask("EVAL", "return redis.call('MGET', KEYS[1], KEYS[2])", 2, first, second) == [b"a", b"a"]
+    assert is_error(reply(source.client(), "EVAL", GETS_BITS, 1, absent), "%d 127.0.0.1:%d" % (slot, target.port))
+    assert asking(target, "EVAL", GETS_BITS, 1, first) != 3
+    assert source.ask("MIGRATE", "127.0.0.1", target.port, map_name(slot), 0, 5000) == b"OK"
+    assert asking(target, "EVAL", GETS_BITS, 1, third) == 3
+    close(cluster, source, target, slot)
+    assert [target.ask("GET", key) for key in (first, second, third)] == 3 * [b"a"]
+    assert target.ask("CLUSTER", "COUNTKEYSINSLOT", slot) == 3
+
+
+@pytest.mark.parametrize("command", ("SETBIT {k} 7 1", "GETBIT {k} 1", "HSET {k} f v", "EXPIRE {k} -1", "COPY {k} {k}:"))
+def test_commands_of_a_script_wait_for_the_map(cluster, command):
+    """They made a string beside the record that was to come, or missed it."""
+    source, target, slot, (first, second) = opened(cluster, command.replace("{", "").encode(), 2)
+    words = command.format(k=first.decode()).split()
+    script = "return redis.call(%s)" % ", ".join(repr(word) for word in words)
+    assert is_try_again(asking(target, "EVAL", script, 1, first))
+    assert target.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) == []
+    close(cluster, source, target, slot)
+    assert [target.ask("GET", key) for key in (first, second)] == [b"a", b"a"]
+    assert asking(target, "EVAL", script, 1, first) in (0, 1, b"OK") or command.startswith("HSET")
 
 
 def test_what_moves_out_in_a_pause(cluster):
