@@ -22,9 +22,9 @@ command serve_move_out_unasked, serve_move_back_unasked;
  * replicas and the AOF. */
 command serve_move_in;
 
-/* CPLAIN step command key argument ...: each step-th argument is a key of a command that was served.
- * CPREFIXES prefixes [key]: those under which commands were served, that of the key among them. See
- * keyspace/aof_form.h. */
+/* CPLAIN step command key argument ...: each step-th argument is a key of a command that was
+ * served. CPREFIXES prefixes [key]: those under which commands were served, that of the key among
+ * them. See keyspace/aof_form.h. */
 command serve_plain, serve_prefixes;
 
 #endif

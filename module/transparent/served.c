@@ -223,7 +223,7 @@ static const command_entry own_commands[] = {
      "Makes a string of the server's own a record.", "O(N) where N is the length of the value",
      NULL},
     {"cplain", serve_plain, "write no-monitor no-slowlog", "admin dangerous", KEYS_THIRD,
-     REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "step command key [argument ...]",
+     REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE, "step command key [arguments]",
      "Runs a command of an append-only file on strings of the server's own.",
      "O(N) where N is the number of its keys, and that of the command", NULL},
     {"cprefixes", serve_prefixes, "write no-monitor no-slowlog", "admin dangerous", KEYS_SECOND,
