@@ -112,3 +112,8 @@ int config_register(RedisModuleCtx *ctx) {
     config_started = RedisModule_LoadConfigs(ctx) == REDISMODULE_OK;
     return config_started ? REDISMODULE_OK : REDISMODULE_ERR;
 }
+
+void config_give_back(void) {
+    if (prefixes_string) RedisModule_FreeString(NULL, prefixes_string);
+    prefixes_give_back();
+}

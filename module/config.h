@@ -6,4 +6,7 @@
 
 int config_register(RedisModuleCtx *ctx);
 
+/* Gives back what they are kept in: the module is not loaded after all. */
+void config_give_back(void);
+
 #endif

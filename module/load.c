@@ -12,6 +12,7 @@
 #include "keyspace/migration.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/own_records.h"
+#include "keyspace/held.h"
 #include "keyspace/places.h"
 #include "persist/type.h"
 
@@ -45,18 +46,16 @@ static bool server_is_too_old(void) {
     return true;
 }
 
-__attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
-                                                              RedisModuleString **argv, int argc) {
-    if (RedisModule_Init(ctx, CKV_NAME, CKV_MODULE_VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
-        return REDISMODULE_ERR;
-    if (server_is_too_old()) return REDISMODULE_ERR;
-    if (argc > 0) {
+static bool any_argument(RedisModuleString **argv, int argc) {
+    if (argc > 0)
         ckv_log("warning",
                 "unknown argument '%.128s': the settings are ckv.<name> of the "
                 "configuration",
                 RedisModule_StringPtrLen(argv[0], NULL));
-        return REDISMODULE_ERR;
-    }
+    return argc > 0;
+}
+
+static int start(RedisModuleCtx *ctx) {
     quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
@@ -75,4 +74,23 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
     cron_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
     return serve_start(ctx);
+}
+
+/* Where the server refuses something, the module is not loaded after all. */
+static void give_back(void) {
+    RedisModule_FreeThreadSafeContext(ckv.ctx);
+    config_give_back();
+    held_forget();
+    map_shared_free(&ckv.shared);
+}
+
+__attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
+                                                              RedisModuleString **argv, int argc) {
+    if (RedisModule_Init(ctx, CKV_NAME, CKV_MODULE_VERSION, REDISMODULE_APIVER_1) !=
+            REDISMODULE_OK ||
+        server_is_too_old() || any_argument(argv, argc))
+        return REDISMODULE_ERR;
+    int started = start(ctx);
+    if (started != REDISMODULE_OK) give_back();
+    return started;
 }

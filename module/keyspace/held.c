@@ -42,6 +42,11 @@ void held_know(const char *name, RedisModuleCmdFunc function) {
     commands.list[i].function = function;
 }
 
+void held_forget(void) {
+    for (size_t i = 0; i < commands.count; i++) RedisModule_Free(commands.list[i].name);
+    RedisModule_Free(commands.list);
+}
+
 static RedisModuleCmdFunc function_of(RedisModuleCtx *ctx) {
     const char *name = RedisModule_GetCurrentCommandName(ctx);
     for (size_t i = 0; name && i < commands.count; i++)

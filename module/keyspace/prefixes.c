@@ -137,6 +137,12 @@ static void changed(void) {
     if (told) told();
 }
 
+void prefixes_give_back(void) {
+    for (size_t i = 0; i < count; i++) RedisModule_Free(all[i].text);
+    RedisModule_Free(text_of[PREFIX_SERVING]);
+    RedisModule_Free(text_of[PREFIX_LEAVING]);
+}
+
 uint64_t prefixes_changes(prefix_state to) {
     return changes[to];
 }

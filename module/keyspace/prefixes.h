@@ -43,6 +43,9 @@ uint64_t prefixes_changes(prefix_state to);
 /* Called from now on when they have changed. */
 void prefixes_listen(void (*listener)(void));
 
+/* Gives back what is kept of them: the module is not loaded after all. */
+void prefixes_give_back(void);
+
 /* Somebody has been given a cursor of SCAN, which the server by itself could not go on with: for a
  * minute nothing is forgotten. */
 void prefixes_note_cursor(void);
