@@ -71,6 +71,7 @@ static int start(RedisModuleCtx *ctx) {
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     evict_start(ctx);
+    held_start(ctx);
     cron_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
     return serve_start(ctx);

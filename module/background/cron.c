@@ -11,7 +11,6 @@
 #include "background/settle.h"
 #include "background/train.h"
 #include "keyspace/due.h"
-#include "keyspace/held.h"
 #include "keyspace/renamed_maps.h"
 #include "keyspace/spent.h"
 #include "server/clock.h"
@@ -97,7 +96,6 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     uint64_t began_us = clock_thread_us();
     take_steps(ctx);
     renamed_maps_step();
-    held_step();
     old_codecs_free();
     map_shared_trim(&ckv.shared);
     feed_check(ctx);
@@ -106,7 +104,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     loop_rest();
     active_expiry_own_step(ctx);
     bool busy = spent_step() || reencode_running() || train_running() || evict_near() ||
-                settle_running() || defrag_running() || held_any();
+                settle_running() || defrag_running();
     bool hurried = reencode_awaited() || full || settle_much();
     int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
     timer_set(ctx, &slices, hurried ? HURRIED_MS : wait_ms);

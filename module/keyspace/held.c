@@ -7,10 +7,12 @@
 #include "server/pause.h"
 #include "server/reply.h"
 #include "server/role.h"
+#include "server/timer.h"
 
 #include <string.h>
 
 #define LIMIT_US 1000000
+#define STEP_MS  10
 /* Of a slot all who are held ask at once. */
 #define DOWN_US 1000
 
@@ -33,6 +35,8 @@ static struct {
     } * list;
     size_t count;
 } commands;
+
+static timer steps;
 
 void held_know(const char *name, RedisModuleCmdFunc function) {
     size_t i = commands.count++, len = strlen(name) + 1;
@@ -85,6 +89,7 @@ void held_reply(RedisModuleCtx *ctx, int db, uint32_t place) {
         all.room = all.room ? 2 * all.room : 64;
         all.list = RedisModule_Realloc(all.list, all.room * sizeof *all.list);
     }
+    if (all.count == 0) timer_set(ckv.ctx, &steps, STEP_MS);
     RedisModuleBlockedClient *client = RedisModule_BlockClient(ctx, run_again, NULL, NULL, 0);
     all.list[all.count++] = (held){client, db, place, clock_monotonic_us()};
 }
@@ -94,8 +99,9 @@ static bool is_settled(int db, uint32_t place) {
     return maps_at(db, place) || tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_NO;
 }
 
-/* Many wait for the same slot: it is asked about once. */
-void held_step(void) {
+/* Lets those go who need not wait any more. Many wait for the same slot: it is asked about once. */
+static void step(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
     uint64_t now_us = clock_monotonic_us();
     size_t kept = 0;
     int db = -1;
@@ -112,8 +118,9 @@ void held_step(void) {
             all.list[kept++] = h;
     }
     all.count = kept;
+    if (kept > 0) timer_set(ctx, &steps, STEP_MS);
 }
 
-bool held_any(void) {
-    return all.count > 0;
+void held_start(RedisModuleCtx *ctx) {
+    timer_register(ctx, &steps, step);
 }

@@ -22,8 +22,7 @@ void held_forget(void);
 /* Holds the client of the running command, which has not replied yet, or replies TRYAGAIN. */
 void held_reply(RedisModuleCtx *ctx, int db, uint32_t place);
 
-/* Between commands, every 10 ms if there is any: lets those go who need not wait any more. */
-void held_step(void);
-bool held_any(void);
+/* Once. While any are held it is seen every 10 ms who need not wait any more. */
+void held_start(RedisModuleCtx *ctx);
 
 #endif

@@ -259,6 +259,23 @@ def other(cluster, node):
     return next(n for n in cluster.primaries if n is not node)
 
 
+def fail_over(replica):
+    """The server gives up after 5 s if the others don't agree, and wants to be asked again."""
+
+    def promoted():
+        return replica.ask("ROLE")[0] == b"master"
+
+    for _ in range(6):
+        with replica.client() as r:
+            reply(r, "CLUSTER", "FAILOVER")
+        deadline = time.monotonic() + 6
+        while time.monotonic() < deadline and not promoted():
+            time.sleep(0.05)
+        if promoted():
+            return
+    raise AssertionError("no failover")
+
+
 class Writer(threading.Thread):
     """Reads, writes and deletes records of its own over a cluster client, and checks every answer
     against what it knows. A command that the cluster sends away for too long is tried again."""

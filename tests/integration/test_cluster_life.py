@@ -8,8 +8,8 @@ import time
 import pytest
 
 import server
-from cluster import SLOTS, Cluster, Writer
-from helpers import reply, texts, wait_for
+from cluster import SLOTS, Cluster, Writer, fail_over
+from helpers import texts, wait_for
 
 
 def cli(node, *arguments):
@@ -92,23 +92,6 @@ def test_reshard_everything_twice_under_load():
                 reshard(cluster, a, target, share)
         assert moved > 4 * SLOTS
         finish(cluster, writers, f"{moved} slots moved")
-
-
-def fail_over(replica):
-    """The server gives up after 5 s if the others don't agree, and wants to be asked again."""
-
-    def promoted():
-        return replica.ask("ROLE")[0] == b"master"
-
-    for _ in range(6):
-        with replica.client() as r:
-            reply(r, "CLUSTER", "FAILOVER")
-        deadline = time.monotonic() + 6
-        while time.monotonic() < deadline and not promoted():
-            time.sleep(0.05)
-        if promoted():
-            return
-    raise AssertionError("no failover")
 
 
 def test_failover_under_load():

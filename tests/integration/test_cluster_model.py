@@ -9,7 +9,7 @@ import pytest
 from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
 
 from atomic import move, way_of
-from cluster import Cluster, keys_of, move_slot, other, slot_of
+from cluster import Cluster, fail_over, keys_of, move_slot, other, slot_of
 from helpers import is_error, reply, wait_for, wait_for_replica
 from server import Server
 
@@ -51,7 +51,7 @@ class ClusterClient:
     """Goes where it is sent."""
 
     def __init__(self, cluster):
-        self.nodes = {node.port: node.client() for node in cluster.primaries}
+        self.nodes = {node.port: node.client() for node in cluster.nodes}
         self.at = cluster.primaries[0].port
 
     def ask(self, *command):
@@ -68,6 +68,8 @@ class ClusterClient:
             elif isinstance(answer, ClusterDownError) or (isinstance(answer, TryAgainError) and command[0] == "EVAL"):
                 port = self.at
                 time.sleep(0.005)
+            elif is_error(answer, "UNBLOCKED"):  # it was held when its node became a replica: nothing was done
+                port = self.at
             else:
                 return answer
         return answer
@@ -143,6 +145,16 @@ def settle(cluster):
             wait_for_replica(r)
 
 
+def hand_over(cluster, primary):
+    """To its replica, in agreement with it; nothing is lost."""
+    at = cluster.primaries.index(primary)
+    replica = cluster.replicas[at]
+    fail_over(replica)
+    cluster.primaries[at], cluster.replicas[at] = replica, primary
+    cluster.wait()
+    wait_for(lambda: primary.ask("INFO")["master_link_status"] == "up", 60, "a replica that follows")
+
+
 def move_slots(cluster, way, slots, rng):
     for _ in range(rng.choice((1, 2, 3))):
         for slot in slots:
@@ -152,6 +164,8 @@ def move_slots(cluster, way, slots, rng):
                 move_slot(cluster, slot, at_once=rng.choice((5, 10)), pause=rng.choice((0, 0.01)))
         if rng.random() < 0.3:
             cluster.owner(slots[0]).ask("BGREWRITEAOF")
+        if rng.random() < 0.5:
+            hand_over(cluster, cluster.owner(slots[0]))
         time.sleep(rng.random())
 
 
