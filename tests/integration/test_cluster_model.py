@@ -156,7 +156,7 @@ def hand_over(cluster, primary):
 
 
 def move_slots(cluster, way, slots, rng):
-    for _ in range(rng.choice((1, 2, 3))):
+    for i in range(rng.choice((1, 2, 3))):
         for slot in slots:
             if way:
                 move(cluster, way, cluster.owner(slot), other(cluster, cluster.owner(slot)), slot, slot)
@@ -164,7 +164,7 @@ def move_slots(cluster, way, slots, rng):
                 move_slot(cluster, slot, at_once=rng.choice((5, 10)), pause=rng.choice((0, 0.01)))
         if rng.random() < 0.3:
             cluster.owner(slots[0]).ask("BGREWRITEAOF")
-        if rng.random() < 0.5:
+        if i == 0 and rng.random() < 0.7:  # only once: for so long nobody votes for the same one again
             hand_over(cluster, cluster.owner(slots[0]))
         time.sleep(rng.random())
 
