@@ -94,9 +94,10 @@ static long long number_of(RedisModuleCallReply *reply) {
 }
 
 /* In a cluster who repeats what was done is told of each string that has moved in: a slot's first
- * one makes its map, which must not stand where that of another node is still to come. */
+ * one makes its map, which must not stand where that of another node is still to come. Nobody can
+ * be told while a slot arrives. */
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (places_layout() == PLACES_SLOTS && role_repeats(ctx)) return;
+    if (places_layout() == PLACES_SLOTS && (role_repeats(ctx) || untold_arrives(key))) return;
     if (prefixes_match_name(key) != PREFIX_SERVING || queued_holds(key)) return;
     if (move_in(ctx, key) == MOVE_DONE) replicate_moved_in(ctx, key);
 }

@@ -4,6 +4,7 @@
 #include "core/base/siphash.h"
 #include "core/base/hash_slot.h"
 #include "core/base/stem.h"
+#include "server/version.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,13 @@ uint32_t places_of_string(const RedisModuleString *key) {
 
 uint32_t places_layout(void) {
     return layout;
+}
+
+int places_dbs(void) {
+    int dbs = 1;
+    if (!version_is_valkey(9)) return dbs;
+    while (RedisModule_SelectDb(ckv.ctx, dbs) == REDISMODULE_OK) dbs++;
+    return dbs;
 }
 
 static uint32_t place_of_key(const uint8_t *key, size_t len, uint32_t in_layout) {

@@ -24,6 +24,9 @@ void places_start(bool cluster);
 /* How the maps of this server are placed: their number, or PLACES_SLOTS. */
 uint32_t places_layout(void);
 
+/* How many databases maps of a cluster may be in: one, but with Valkey 9. */
+int places_dbs(void);
+
 uint32_t places_of_key(const uint8_t *key, size_t len);
 uint32_t places_of_string(const RedisModuleString *key);
 

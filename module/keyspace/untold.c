@@ -4,22 +4,28 @@
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/move_calls.h"
+#include "keyspace/places.h"
 #include "keyspace/replicate.h"
 #include "server/pause.h"
 #include "server/role.h"
 
 static pause_end *tell_when_over;
 
-/* By database. NULL: none. */
-static RedisModuleDict *untold;
+/* By database, and those of slots that were arriving. NULL: none. */
+static RedisModuleDict *untold, *arriving;
 
 void untold_start(pause_end *teller) {
     tell_when_over = teller;
 }
 
+bool untold_arrives(const RedisModuleString *key) {
+    return places_layout() == PLACES_SLOTS && maps_hidden(places_of_string(key)) &&
+           !role_follows(ckv.ctx);
+}
+
 void untold_note(uint64_t db, const RedisModuleString *key) {
     pause_at_end(tell_when_over);
-    move_calls_add(&untold, db, key);
+    move_calls_add(untold_arrives(key) ? &arriving : &untold, db, key);
 }
 
 static bool exec_was_paused; /* before the EXEC that came last */
@@ -35,7 +41,7 @@ bool untold_may_tell(void) {
 
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (untold_may_tell()) replicate_moved_out(ctx, key);
-    if (!untold_may_tell() || role_is_called(ctx))
+    if (!untold_may_tell() || role_is_called(ctx) || untold_arrives(key))
         untold_note((uint64_t)RedisModule_GetSelectedDb(ctx), key);
 }
 
@@ -55,4 +61,15 @@ void untold_tell(RedisModuleString *key) {
 
 void untold_tell_all(void) {
     move_calls_each(&untold, tell);
+}
+
+static void tell_if_arrived(uint64_t db, RedisModuleString *key) {
+    if (untold_arrives(key))
+        untold_note(db, key);
+    else
+        tell(db, key);
+}
+
+void untold_tell_arrived(void) {
+    move_calls_each(&arriving, tell_if_arrived);
 }

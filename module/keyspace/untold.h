@@ -9,16 +9,23 @@
  * An AOF that has the record would not find it for what it is told of the string. So it is told of
  * the move before each command on it, which may itself be called by one of which nobody is told; to
  * be told twice is no harm.
+ *
+ * So with what moves out while its slot arrives by atomic migration: what comes with it the server
+ * passes on to its replicas as it came, and drops whatever else they are told meanwhile. They are
+ * told when the slot is here, from between commands.
  */
 #ifndef CKV_UNTOLD_H
 #define CKV_UNTOLD_H
 
 #include "server/pause.h"
 
-/* Where nothing is under way, `teller` is called, who calls untold_tell_all(). */
+/* Where nothing is under way, `teller` is called, who calls untold_tell_all() and
+ * untold_tell_arrived(). */
 void untold_start(pause_end *teller);
 
 void untold_note(uint64_t db, const RedisModuleString *key);
+/* Whether a key's slot is arriving here. */
+bool untold_arrives(const RedisModuleString *key);
 /* A command of ours has moved a string of ctx's database out: it is told, and noted if that may be
  * in vain. */
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key);
@@ -33,5 +40,7 @@ bool untold_may_tell(void);
 void untold_tell(RedisModuleString *key);
 /* Of all, which are forgotten. */
 void untold_tell_all(void);
+/* Of those in slots that have arrived. */
+void untold_tell_arrived(void);
 
 #endif

@@ -54,8 +54,14 @@ static void tell_untold(void) {
     map_named = false;
 }
 
+/* No command is under way. */
+static void tell_between(void) {
+    tell_untold();
+    untold_tell_arrived();
+}
+
 static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleString *key) {
-    pause_at_end(tell_untold);
+    pause_at_end(tell_between);
     move_calls_add(keys, db, key);
 }
 
@@ -73,7 +79,8 @@ static void leave_db(uint64_t db, RedisModuleString *key) {
         move_out_in_pause(db, key);
     } else {
         move_call(MOVE_CALL_OUT, db, key);
-        if (told && how.is_called && how.is_called()) untold_note(db, key);
+        if (told && ((how.is_called && how.is_called()) || untold_arrives(key)))
+            untold_note(db, key);
     }
     lent_note(db, key);
 }
@@ -101,20 +108,29 @@ static void note_name(const char *name, size_t len) {
     queued_note(how.client, name, len);
 }
 
-/* Whether the record of a key that has none may be on its way from another node of the cluster. */
+/* Whether the record of a key that has none may be on its way from another node of the cluster, in
+ * whichever database: the server does not tell in which a script is. */
 static bool is_on_its_way(RedisModuleString *key) {
     uint32_t place = places_of_string(key);
-    int dbs = maps_dbs();
-    for (int db = 0; db < dbs; db++)
-        if (maps_at(db, place)) return false;
-    for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
-        if (native_exists(ckv.ctx, key)) return false;
-    return tryagain_ask(ckv.ctx, 0, place) == TRYAGAIN_YES;
+    for (int db = 0, dbs = places_dbs(); db < dbs; db++) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        if (!maps_at(db, place) && !native_exists(ckv.ctx, key) &&
+            tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_YES)
+            return true;
+    }
+    return false;
 }
 
 static bool awaits(RedisModuleString *key) {
     if (places_layout() != PLACES_SLOTS || !how.waits || role_follows(ckv.ctx)) return false;
     return is_on_its_way(key) && how.waits();
+}
+
+bool leave_tells_open(RedisModuleString *key, bool *open) {
+    if (prefixes_match_name(key) == PREFIX_NONE) return false;
+    int db = move_db_of_record(key, MOVE_ALL, 0);
+    *open = db >= 0 && tryagain_is_open(ckv.ctx, db, key);
+    return db >= 0;
 }
 
 /* The server may put the text of a key elsewhere while it moves. */
@@ -217,7 +233,7 @@ void leave_queued(uint64_t client) {
 void leave_before_map(void) {
     if (pause_holds()) {
         map_named = true;
-        pause_at_end(tell_untold);
+        pause_at_end(tell_between);
     }
     lent_before_map(move_back_in_pause);
 }
@@ -228,5 +244,5 @@ void leave_settle(void) {
 }
 
 void leave_start(void) {
-    untold_start(tell_untold);
+    untold_start(tell_between);
 }

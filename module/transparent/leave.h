@@ -31,6 +31,10 @@ void leave_key(RedisModuleString *key);
 /* The same of a key that matches, if there is a record of that kind, which is replied. */
 bool leave_if(RedisModuleString *key, move_kind kind);
 
+/* Whether a key tells if its slot is open: it has a record, which then is all that the server would
+ * look for in vain. */
+bool leave_tells_open(RedisModuleString *key, bool *open);
+
 /* A client has come to watch a key while a file is loaded, when nothing may move: nobody could be
  * told, and the file may bring a string of that name. It leaves, if it expires then, before the
  * first command that is looked at when all is loaded. So does what a transaction has queued before,

@@ -8,17 +8,16 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
-#include "keyspace/tryagain.h"
 #include "keyspace/record.h"
 #include "keyspace/untold.h"
 #include "server/acl.h"
-#include "server/clock.h"
 #include "server/filter.h"
 #include "server/pause.h"
 #include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
 #include "server/version.h"
+#include "transparent/arguments.h"
 #include "transparent/catalogue.h"
 #include "transparent/leave.h"
 #include "transparent/lent.h"
@@ -77,6 +76,12 @@ static bool is_within(filtered *f) {
 
 static bool runs_within(void) {
     return is_within(now.command);
+}
+
+/* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. */
+static bool is_queued(filtered *f) {
+    if (!RedisModule_CommandFilterGetClientId) return now.runs_later;
+    return queued_in_transaction(sender(f));
 }
 
 /* Whether the server runs a command that needs its keys. While a file is loaded that is what the
@@ -151,56 +156,16 @@ static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
  * and find none that is a record, and send the script to the node where these are still to come. */
 static void leave_script(filtered *f, int argc) {
     RedisModuleString **argv = filter_args(f, &argc);
-    int count = 0, db = -1, i = 0;
+    int count = 0;
+    bool open = false;
     int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
-    for (; at && i < count && db < 0; i++)
-        if (prefixes_match_name(argv[at[i]]) != PREFIX_NONE)
-            db = move_db_of_record(argv[at[i]], MOVE_ALL, 0);
-    bool open = db >= 0 && tryagain_is_open(ckv.ctx, db, argv[at[i - 1]]);
-    for (i = 0; open && i < count; i++) leave_key(argv[at[i]]);
+    for (int i = 0; at && i < count && !leave_tells_open(argv[at[i]], &open);) i++;
+    for (int i = 0; open && i < count; i++) leave_key(argv[at[i]]);
     RedisModule_Free(at);
     RedisModule_Free(argv);
 }
 
 /* ---- commands that are served ---------------------------------------------------------------- */
-
-/* What has expired when it is given its expiry is the server's, as servers differ in what they
- * tell; and what would be further away than a record can keep. `unit` in ms. */
-static bool is_time_for_server(RedisModuleString *number, bool absolute, long long unit) {
-    long long at, now = absolute ? clock_now_ms() / unit : 0;
-    if (RedisModule_StringToLongLong(number, &at) != REDISMODULE_OK) return false;
-    return at <= now || at - now >= EXPIRY_TTL_MAX_MS / unit;
-}
-
-/* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT, SETEX, PSETEX. */
-static bool expires_in_server(filtered *f, const char *name, int argc) {
-    const char *behind = strstr(name, "expire");
-    bool sets = !strcmp(name, "setex") || !strcmp(name, "psetex");
-    if ((!behind && !sets) || argc < 3) return false;
-    bool absolute = behind && !strcmp(behind, "expireat");
-    return is_time_for_server(arg(f, 2), absolute, *name == 'p' ? 1 : 1000);
-}
-
-/* There may be options that we don't know, or that this server doesn't. */
-static bool knows_options(filtered *f, int first, int argc) {
-    static const char *const words[] = {"ex", "px",  "exat",    "pxat",   "nx",
-                                        "xx", "get", "keepttl", "persist"};
-    for (int i = first; i < argc; i++) {
-        size_t w = 0, n = sizeof words / sizeof *words;
-        while (w < n && !arg_is(arg(f, i), words[w])) w++;
-        if (w == n) return false;
-        if (w >= 4) continue;
-        i++; /* its time */
-        if (i < argc && is_time_for_server(arg(f, i), w >= 2, w % 2 ? 1 : 1000)) return false;
-    }
-    return true;
-}
-
-/* Servers differ in whether they look at a time that is none before they look at the key. */
-static bool knows_time(filtered *f, int argc) {
-    long long time;
-    return argc < 4 || RedisModule_StringToLongLong(arg(f, 3), &time) == REDISMODULE_OK;
-}
 
 /* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
 static bool is_about_key(filtered *f, const catalogue_entry *e, int argc) {
@@ -253,21 +218,14 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
     if (any) return false;
-    if (argc == 2) return true; /* a key alone */
-    if (!strcmp(e->name, "set")) return knows_options(f, 3, argc);
-    if (!strcmp(e->name, "getex")) return knows_time(f, argc) && knows_options(f, 2, argc);
-    if (!strcmp(e->name, "msetex")) return knows_options(f, last + 2, argc);
-    return !expires_in_server(f, e->name, argc);
+    return arguments_known(f, e->name, argc, last);
 }
 
 /* Whether a key's records, if there are any, are here. In a cluster they may be on their way to
- * this node as long as there is no map of its slot. */
+ * this node as long as there is no map of its slot, in one of its databases (Valkey 9). */
 static bool is_here(const char *key, size_t len) {
     if (places_layout() != PLACES_SLOTS) return true;
-    uint32_t place = places_of_key((const uint8_t *)key, len);
-    for (int db = 0; db < maps_dbs(); db++)
-        if (maps_at(db, place)) return true;
-    return false;
+    return places_dbs() == 1 && maps_at(0, places_of_key((const uint8_t *)key, len));
 }
 
 /* While data is imported, what has expired is there for the source of the data and for nobody else,
@@ -332,6 +290,24 @@ static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
     return true;
 }
 
+/* Keys of a command of a transaction, which the server would not queue as it finds none of them. */
+static bool queued_in_open_slot(filtered *f, int first, int last, int step) {
+    bool open = false;
+    if (places_layout() != PLACES_SLOTS || !is_queued(f)) return false;
+    for (int i = first; i <= last && !leave_tells_open(arg(f, i), &open);) i += step;
+    return open;
+}
+
+/* What the server writes of its own and replicas are told in words of which they make a record (of
+ * SET k v IFNE x: SET k v) is none on replicas in a cluster either: they are told so behind it. */
+static void tell_replicas(filtered *f, int first, int last, int step) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    if (places_layout() != PLACES_SLOTS || role_follows(ckv.ctx) || !will_run()) return;
+    bool known = RedisModule_GetClientInfoById(&client, sender(f)) == REDISMODULE_OK;
+    for (int i = first; i <= last; i += step)
+        if (matches(f, i)) untold_note(known ? client.db : 0, arg(f, i));
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
     if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
@@ -339,8 +315,13 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     bool keyless = lists || served_keys_of(e->served) == SERVED_FIGURES;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
     if (crosses_slots(f, first, last, step)) return;
+    if (!keyless && queued_in_open_slot(f, first, last, step)) {
+        leave_range(f, argc, first, last, step);
+        return;
+    }
     if (!keyless && !can_serve(f, e, argc, first, last, step)) {
         leave_range(f, argc, first, last, step);
+        if (served_writes_strings(e->served)) tell_replicas(f, first, last, step);
         return;
     }
     if (!keyless) leave_expired(f, first, last, step);
@@ -394,12 +375,6 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
 
 static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
-}
-
-/* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. */
-static bool is_queued(filtered *f) {
-    if (!RedisModule_CommandFilterGetClientId) return now.runs_later;
-    return queued_in_transaction(sender(f));
 }
 
 /* ACL and CONFIG: whether users may have other rights behind it. */
@@ -465,11 +440,11 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     }
 }
 
-/* Whether a command runs within a script, which the server has let pass for keys that it has not
- * found. Who sends one by itself to where his slot is to come has asked where it is now (ASK):
- * there is no such record. (In a transaction nobody can.) */
+/* Whether a command runs within a script or a transaction, which the server has let pass for keys
+ * that it has not found. Who sends one by itself to where his slot is to come has asked where it is
+ * now (ASK): there is no such record. */
 static bool waits_for_records(void) {
-    return runs_within() && will_run();
+    return (is_queued(now.command) || runs_within()) && will_run();
 }
 
 /* The server itself refuses it where the slot is another node's. */

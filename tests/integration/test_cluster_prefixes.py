@@ -5,10 +5,11 @@ import random
 import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 
-from atomic import Redis, move, state, way_of
+from atomic import Redis, ended, move, state, way_of
 from cluster import Cluster, Held, Writer, asking, end_move, is_try_again, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import info, is_error, now_ms, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
+from server import ServerFailed
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +157,70 @@ def test_commands_of_a_script_wait_for_the_map(cluster, command):
     close(cluster, source, target, slot)
     assert [target.ask("GET", key) for key in (first, second)] == [b"a", b"a"]
     assert asking(target, "EVAL", script, 1, first) in (0, 1, b"OK") or command.startswith("HSET")
+
+
+def transaction(node, *commands, asks=False):
+    with node.client() as r:
+        if asks:
+            r.execute_command("ASKING")
+        r.execute_command("MULTI")
+        queued = [reply(r, *command) for command in commands]
+        assert queued == len(commands) * [b"QUEUED"]
+        return r.execute_command("EXEC")
+
+
+def test_transactions_of_an_open_slot(cluster):
+    """The server found none of their keys on the source; on the target what only it runs made a string beside the record to come."""
+    source, target, slot, (first, second, third) = opened(cluster, b"transactions", 3)
+    commands = ("STRLEN", first), ("SETBIT", first, 7, 1), ("GETBIT", first, 1), ("GET", first)
+    assert transaction(source, *commands) == [1, 1, 1, b"a"]
+    assert transaction(source, ("MGET", first, second), ("APPEND", second, "b")) == [[b"a", b"a"], 2]
+    assert all(is_try_again(answer) for answer in transaction(target, ("STRLEN", third), ("SETBIT", third, 6, 1), ("GETBIT", third, 1), asks=True))
+    assert target.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) == []
+    assert source.ask("MIGRATE", "127.0.0.1", target.port, map_name(slot), 0, 5000) == b"OK"
+    assert transaction(target, ("STRLEN", third), ("SETBIT", third, 6, 1), ("GET", third), asks=True) == [1, 0, b"c"]
+    close(cluster, source, target, slot)
+    assert [target.ask("GET", key) for key in (first, second, third)] == [b"a", b"ab", b"c"]
+
+
+@pytest.mark.parametrize("options", ("IFNE x", "IFNE x EX 1000", "IFDNE 0123456789abcdef EX 1000"))
+def test_a_replica_holds_what_options_leave_to_the_server(cluster, options):
+    """They are told SET k v, of which a replica made a record, in a map that the slot's own could not replace."""
+    source, target, slot, (first, second) = opened(cluster, b"options " + options.encode(), 2)
+    new = first + b":"
+    if is_error(asking(target, "SET", new, "v", *options.split())):
+        close(cluster, source, target, slot)
+        pytest.skip("this server does not know it")
+    close(cluster, source, target, slot)
+    replica = cluster.replicas[cluster.primaries.index(target)]
+    with target.client() as r:
+        wait_for_replica(r)
+    wait_for(lambda: sorted(replica.ask("KEYS", b"*" + first[first.index(b"{"):] + b"*")) == [first, new, second])
+    wait_for(lambda: sorted(replica.ask("CLUSTER", "GETKEYSINSLOT", slot, 9)) == sorted(target.ask("CLUSTER", "GETKEYSINSLOT", slot, 9)))
+
+
+def test_a_map_of_another_database_is_not_the_slots_own():
+    """Valkey 9: records of another database were missed while they were on their way."""
+    config = {"ckv.prefixes": '"*"', "cluster-databases": 2}
+    try:
+        started = Cluster(primaries=2, config=config)
+    except ServerFailed:
+        pytest.skip("the server has one database in a cluster")
+    with started as cluster:
+        slot = slot_of(b"databases")
+        key, second = keys_of(slot, 2)
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        for db in (0, 1):
+            source.ask("SET", key, "in %d" % db, db=db)
+        start_move(source, target, slot)
+        assert source.ask("MIGRATE", "127.0.0.1", target.port, map_name(slot), 1, 5000, db=1) == b"OK"
+        for command in (("GET", key), ("EXISTS", key), ("TYPE", key), ("EVAL", GETS_BITS, 1, key)):
+            assert is_try_again(asking(target, *command)), command
+        assert source.ask("MIGRATE", "127.0.0.1", target.port, map_name(slot), 0, 5000) == b"OK"
+        end_move(cluster, target, slot)
+        cluster.wait()
+        assert [target.ask("GET", key, db=db) for db in (0, 1)] == [b"in 0", b"in 1"]
 
 
 def test_what_moves_out_in_a_pause(cluster):
@@ -434,6 +499,32 @@ def test_what_moves_out_while_its_slot_arrives(atomic):
         move(atomic, atomic.way, source, other(atomic, source), slot, slot, meanwhile=change)
         wanted = b"girst " + b"first " * 19 + b"+"
         assert [key for key in keys if rc.execute_command("GET", key) != wanted] == []
+
+
+@pytest.mark.parametrize("command", ("SETBIT {k} 7 1", "COPY {k} {k}:", "BITOP NOT {k} {k}", "APPEND {k} x", "GETBIT {k} 1"))
+def test_a_replica_holds_what_moves_out_while_its_slot_arrives(atomic, command):
+    """The server drops what replicas are told besides what it passes on, as it came."""
+    slot = slot_of(b"arrives " + command.replace("{", "").encode())
+    key, second = keys_of(slot, 2)
+    source = atomic.owner(slot)
+    target = other(atomic, source)
+    replica = atomic.replicas[atomic.primaries.index(target)]
+    for name in (key, second):
+        source.ask("SET", name, "a")
+    source.ask("BITCOUNT", key)
+    atomic.way.halt(source, True)
+    try:
+        atomic.way.start(source, target, slot, slot)
+        wait_for(lambda: state(atomic.way, target) == "arrived", what="the records' arrival")
+        source.ask(*command.format(k=key.decode()).split())
+    finally:
+        atomic.way.halt(source, False)
+    wait_for(lambda: ended(atomic.way, source) and ended(atomic.way, target), 60)
+    assert state(atomic.way, target) == "done"
+    atomic.wait()
+    names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 9))
+    wait_for(lambda: names(target) == names(replica), what=f"{names(replica)} like {names(target)}")
+    assert len(target.ask("KEYS", b"*" + key[key.index(b"{"):] + b"*")) == (3 if command.startswith("COPY") else 2)
 
 
 def test_what_arrives_expires_where_it_comes_from(atomic):

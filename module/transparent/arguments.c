@@ -1,0 +1,60 @@
+/* arguments.c: see arguments.h. */
+#include "transparent/arguments.h"
+
+#include "core/base/expiry.h"
+#include "server/clock.h"
+#include "server/reply.h"
+
+#include <string.h>
+
+typedef RedisModuleCommandFilterCtx filtered;
+
+static RedisModuleString *arg(filtered *f, int i) {
+    return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
+}
+
+/* What has expired when it is given its expiry is the server's, as servers differ in what they
+ * tell; and what would be further away than a record can keep. `unit` in ms. */
+static bool is_time_for_server(RedisModuleString *number, bool absolute, long long unit) {
+    long long at, now = absolute ? clock_now_ms() / unit : 0;
+    if (RedisModule_StringToLongLong(number, &at) != REDISMODULE_OK) return false;
+    return at <= now || at - now >= EXPIRY_TTL_MAX_MS / unit;
+}
+
+/* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT, SETEX, PSETEX. */
+static bool expires_in_server(filtered *f, const char *name, int argc) {
+    const char *behind = strstr(name, "expire");
+    bool sets = !strcmp(name, "setex") || !strcmp(name, "psetex");
+    if ((!behind && !sets) || argc < 3) return false;
+    bool absolute = behind && !strcmp(behind, "expireat");
+    return is_time_for_server(arg(f, 2), absolute, *name == 'p' ? 1 : 1000);
+}
+
+/* There may be options that we don't know, or that this server doesn't. */
+static bool knows_options(filtered *f, int first, int argc) {
+    static const char *const words[] = {"ex", "px",  "exat",    "pxat",   "nx",
+                                        "xx", "get", "keepttl", "persist"};
+    for (int i = first; i < argc; i++) {
+        size_t w = 0, n = sizeof words / sizeof *words;
+        while (w < n && !arg_is(arg(f, i), words[w])) w++;
+        if (w == n) return false;
+        if (w >= 4) continue;
+        i++; /* its time */
+        if (i < argc && is_time_for_server(arg(f, i), w >= 2, w % 2 ? 1 : 1000)) return false;
+    }
+    return true;
+}
+
+/* Servers differ in whether they look at a time that is none before they look at the key. */
+static bool knows_time(filtered *f, int argc) {
+    long long time;
+    return argc < 4 || RedisModule_StringToLongLong(arg(f, 3), &time) == REDISMODULE_OK;
+}
+
+bool arguments_known(filtered *f, const char *name, int argc, int last) {
+    if (argc == 2) return true; /* a key alone */
+    if (!strcmp(name, "set")) return knows_options(f, 3, argc);
+    if (!strcmp(name, "getex")) return knows_time(f, argc) && knows_options(f, 2, argc);
+    if (!strcmp(name, "msetex")) return knows_options(f, last + 2, argc);
+    return !expires_in_server(f, name, argc);
+}
