@@ -34,10 +34,12 @@ static void expire_due(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now
     if (!pass.disabled) lookup_expire(ctx, name, now_ms, gone);
 }
 
-/* What a replica's own clients have written is its own to delete. */
+/* What a replica's own clients have written is its own to delete: the server's, while it is one of
+ * the server's own. */
 static bool expire_own(RedisModuleCtx *ctx, RedisModuleString *name) {
     record r;
-    if (lookup_quietly(ctx, name, clock_now_ms(), &r) != LOOKUP_DONE || !r.there) return false;
+    lookup_answer answer = lookup_quietly(ctx, name, clock_now_ms(), &r);
+    if (answer != LOOKUP_DONE || !r.there) return answer == LOOKUP_NATIVE;
     if (r.found) return map_expiry_ms(&r.pos) != EXPIRY_NEVER;
     record_expired(&r);
     return false;

@@ -7,6 +7,7 @@
 #include "keyspace/maxmemory.h"
 #include "keyspace/migration.h"
 #include "keyspace/native_calls.h"
+#include "keyspace/own_records.h"
 #include "keyspace/places.h"
 #include "keyspace/string_bytes.h"
 #include "keyspace/tryagain.h"
@@ -117,10 +118,12 @@ static void make_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModul
     set_native(ctx, name, value);
     if (at_ms == EXPIRY_NEVER) return;
     RedisModule_SelectDb(ctx, db);
+    bool held = !own_records_have(db, name) && role_write_primarys();
     RedisModuleKey *key = open_to_write(ctx, name);
     /* What has expired has no time of its own any more. */
     RedisModule_SetAbsExpire(key, at_ms > 0 ? at_ms : 1);
     RedisModule_CloseKey(key);
+    role_write_own(held);
 }
 
 static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name, found *f,

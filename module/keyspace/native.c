@@ -60,10 +60,12 @@ const char *native_name(RedisModuleCtx *ctx) {
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count) {
     native_note_call(command);
+    bool held = role_repeats(ctx) && role_write_primarys();
     /* To nobody at all would hold for what other modules call within, too. */
-    return native_note_reply(command,
-                             own_call(ctx, renamed_to(command),
-                                      how == NATIVE_REPLICATES ? "!E0v" : "!ARE0v", args, count));
+    RedisModuleCallReply *reply = own_call(
+        ctx, renamed_to(command), how == NATIVE_REPLICATES ? "!E0v" : "!ARE0v", args, count);
+    role_write_own(held);
+    return native_note_reply(command, reply);
 }
 
 int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {

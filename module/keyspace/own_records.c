@@ -29,13 +29,29 @@ bool own_records_start(RedisModuleCtx *ctx) {
                                               on_role) == REDISMODULE_OK;
 }
 
+static RedisModuleString *name_of(int db, const void *key, size_t len) {
+    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&db, sizeof db);
+    RedisModule_StringAppendBuffer(NULL, name, key, len);
+    return name;
+}
+
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
     if (!ckv.shared.follows || !is_writable_replica(ctx) || role_repeats(ctx)) return;
     if (!names) names = RedisModule_CreateDict(NULL);
-    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)&db, sizeof db);
-    RedisModule_StringAppendBuffer(NULL, name, (const char *)key, len);
+    RedisModuleString *name = name_of(db, key, len);
     RedisModule_DictReplace(names, name, NULL);
     RedisModule_FreeString(NULL, name);
+}
+
+bool own_records_have(int db, const RedisModuleString *key) {
+    size_t len;
+    int missing = 1;
+    if (!names) return false;
+    const char *text = RedisModule_StringPtrLen(key, &len);
+    RedisModuleString *name = name_of(db, text, len);
+    RedisModule_DictGet(names, name, &missing);
+    RedisModule_FreeString(NULL, name);
+    return !missing;
 }
 
 static void forget_all(void) {

@@ -14,6 +14,9 @@ bool own_records_start(RedisModuleCtx *ctx);
 /* A record has been given an expiry by a command. */
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len);
 
+/* Whether that is kept in mind of a key. */
+bool own_records_have(int db, const RedisModuleString *key);
+
 /* Between commands, some times a second: looks at some of them. `expire` deletes the record of a
  * key if it has expired, and says whether the key is to be kept in mind. */
 typedef bool own_records_expire(RedisModuleCtx *ctx, RedisModuleString *name);

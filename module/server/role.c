@@ -1,8 +1,11 @@
 /* role.c: what this server may decide by itself. See role.h. */
 #include "server/role.h"
 
+#include "ckv.h"
 #include "server/acl.h"
+#include "server/own_call.h"
 #include "server/pause.h"
+#include "server/renamed.h"
 #include "server/settings.h"
 
 #include <errno.h>
@@ -50,6 +53,24 @@ bool role_keeps_expired(RedisModuleCtx *ctx) {
     int mirror = REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_READONLY;
     bool kept = (flags & mirror) == mirror || settings_import_mode() || pause_holds();
     return kept && !role_repeats(ctx);
+}
+
+static void set_read_only(const char *value) {
+    RedisModuleCallReply *reply =
+        own_call(ckv.ctx, renamed_to("config"), "ccc", "SET", "replica-read-only", value);
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
+bool role_write_primarys(void) {
+    int flags = RedisModule_GetContextFlags(NULL);
+    bool writable =
+        (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
+    if (writable) set_read_only("yes");
+    return writable;
+}
+
+void role_write_own(bool again) {
+    if (again) set_read_only("no");
 }
 
 /* A replica holds what its primary holds, whatever its own maxmemory says. */

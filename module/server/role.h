@@ -42,6 +42,13 @@ bool role_may_expire(RedisModuleCtx *ctx);
  * there is none: on a replica that is not written to, and where nothing may expire besides. */
 bool role_keeps_expired(RedisModuleCtx *ctx);
 
+/* A replica that may be written to remembers each key that is given a time by anybody but its
+ * primary's own client as one of its clients', and deletes it by its own clock. What this module
+ * does with its primary's keys is done as if it might not, from here to role_write_own(true);
+ * false: there is no need. */
+bool role_write_primarys(void);
+void role_write_own(bool again);
+
 /* Whether records may be evicted here. */
 bool role_may_evict(RedisModuleCtx *ctx);
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from helpers import reply, wait_for, wait_for_replica
+from helpers import info, reply, wait_for, wait_for_replica
 from mover_data import moving, wait_moved
 
 FAST = {"ckv.maps": 2, "ckv.move-cpu": 100}
@@ -78,3 +78,44 @@ def test_what_is_lent_in_a_pause(primary, command):
         assert r.get("user:1") == b"record"
         r.execute_command("CLIENT", "UNPAUSE")
         assert r.get("user:1") == b"record" and r.pttl("user:1") == -1
+
+
+@pytest.fixture
+def writable(own_server):
+    """(clients of a primary, of its replica that may be written to), both with a prefix."""
+    config = {"ckv.prefixes": '"k:"'}
+    primary = own_server(config)
+    replica = own_server({**config, "replicaof": f"127.0.0.1 {primary.port}", "replica-read-only": "no"})
+    with primary.client() as r, replica.client() as q:
+        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        yield r, q
+
+
+def test_a_writable_replica_does_not_take_its_primarys_keys_for_its_own(writable):
+    """It deleted them by its own clock, where the primary might have prolonged them, and ended itself where one expired in a pause."""
+    r, q = writable
+    for i in range(4):
+        r.set(f"k:{i}", "value", ex=1000)
+    r.hset("k:hash", "field", 1)
+    r.expire("k:hash", 1000)
+    r.setbit("k:3", 1, 1)
+    r.set("k:3", "again", ex=1000)
+    wait_for_replica(r)
+    q.bitcount("k:0")
+    q.dump("k:1")
+    q.sort("k:hash:none", by="k:*")
+    assert q.info("stats")["slave_expires_tracked_keys"] == 0
+    assert q.execute_command("CONFIG", "GET", "replica-read-only")[1] == b"no"
+
+
+def test_a_writable_replicas_own_string_comes_back(writable):
+    """Nobody deleted it any more when it had expired."""
+    r, q = writable
+    for i in range(5):
+        q.set(f"k:{i}", "value", px=2500)
+        assert q.bitcount(f"k:{i}") > 0
+    time.sleep(1)  # names of what is outside are looked at some times a second
+    for i in range(5):
+        q.append(f"k:{i}", "x")
+    assert info(q)["records"] == 5
+    wait_for(lambda: q.dbsize() == 0)
