@@ -55,6 +55,8 @@ static bool any_argument(RedisModuleString **argv, int argc) {
     return argc > 0;
 }
 
+static bool running; /* timers and events are */
+
 static int start(RedisModuleCtx *ctx) {
     quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
@@ -70,6 +72,7 @@ static int start(RedisModuleCtx *ctx) {
         !own_records_start(ctx))
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    running = true;
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);
@@ -92,6 +95,6 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         server_is_too_old() || any_argument(argv, argc))
         return REDISMODULE_ERR;
     int started = start(ctx);
-    if (started != REDISMODULE_OK) give_back();
+    if (started != REDISMODULE_OK && !running) give_back();
     return started;
 }

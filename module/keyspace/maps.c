@@ -76,7 +76,8 @@ keyed_map *maps_at(int db, uint32_t place) {
     return at ? *at : NULL;
 }
 
-static bool *hidden;       /* by place; NULL: none */
+static bool *hidden; /* by place; NULL: none */
+static uint64_t unhidden;
 static map_group unserved; /* what the listed maps hold that are not served */
 
 /* Counts a listed map where it belongs now. */
@@ -89,6 +90,7 @@ void maps_hide(uint32_t place, bool hide) {
     if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
     if (hidden[place] == hide) return;
     hidden[place] = hide;
+    unhidden += !hide;
     for (int db = 0; db < table.dbs; db++) {
         keyed_map *s = maps_at(db, place);
         for (keyed_map *c = s; c; c = c->covered) table.db[db].hidden_count += hide ? 1 : -1;
@@ -100,6 +102,10 @@ void maps_hide(uint32_t place, bool hide) {
 
 bool maps_hidden(uint32_t place) {
     return hidden && hidden[place];
+}
+
+uint64_t maps_unhidden(void) {
+    return unhidden;
 }
 
 bool maps_served(const keyed_map *s) {

@@ -70,6 +70,8 @@ map *maps_of_owner(uint64_t owner);
  * taken them over. */
 void maps_hide(uint32_t place, bool hidden);
 bool maps_hidden(uint32_t place);
+/* How often places have come to be hidden no more. */
+uint64_t maps_unhidden(void);
 /* Whether the records of a listed map are served here: it is neither inert nor hidden. What has not
  * been asked for by key (lists, counts, expiry) leaves out the others. */
 bool maps_served(const keyed_map *s);

@@ -141,7 +141,8 @@ static bool wrote_nothing(const char *name, RedisModuleString **argv, int argc,
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     prefix_state state = prefixes_match_name(key);
     if (state == PREFIX_LEAVING) replicate_move_out(ctx, key);
-    if (state == PREFIX_SERVING && queued_holds(key)) replicate_moved_out(ctx, key);
+    bool left = queued_holds(key) || (untold_arrives(key) && native_exists(ctx, key));
+    if (state == PREFIX_SERVING && left) replicate_moved_out(ctx, key);
 }
 
 static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {

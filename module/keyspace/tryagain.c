@@ -49,8 +49,23 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
     return elsewhere ? TRYAGAIN_YES : TRYAGAIN_NO;
 }
 
+/* By a command that reads: a key of that name may stand beside the record, and keeps its expiry. */
+static bool is_sent_away(RedisModuleString *key) {
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", key);
+    if (!reply) return errno == EPERM;
+    RedisModule_FreeCallReply(reply);
+    return false;
+}
+
 bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key) {
-    return places_layout() == PLACES_SLOTS && !role_follows(ctx) && is_elsewhere(db, key);
+    if (places_layout() != PLACES_SLOTS || role_follows(ctx)) return false;
+    RedisModule_SelectDb(ckv.ctx, db);
+    bool open = is_sent_away(key);
+    if (open && filter_renew_begin(ckv.ctx)) {
+        open = is_sent_away(key);
+        filter_renew_end(ckv.ctx);
+    }
+    return open;
 }
 
 static bool ask_whether_down(void) {

@@ -22,7 +22,7 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place)
     __attribute__((warn_unused_result));
 
 /* Whether the server would send who asks for this record to another node, as it has no such key of
- * its own: its slot is open, here or there, or the cluster is down. */
+ * its own: its slot is open, here or there. */
 bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key);
 
 /* Whether the cluster is down: then the server lets no client write. An answer is believed for so

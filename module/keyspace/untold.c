@@ -8,24 +8,16 @@
 #include "keyspace/replicate.h"
 #include "server/pause.h"
 #include "server/role.h"
+#include "server/timer.h"
 
 static pause_end *tell_when_over;
 
 /* By database, and those of slots that were arriving. NULL: none. */
 static RedisModuleDict *untold, *arriving;
 
-void untold_start(pause_end *teller) {
-    tell_when_over = teller;
-}
-
 bool untold_arrives(const RedisModuleString *key) {
     return places_layout() == PLACES_SLOTS && maps_hidden(places_of_string(key)) &&
            !role_follows(ckv.ctx);
-}
-
-void untold_note(uint64_t db, const RedisModuleString *key) {
-    pause_at_end(tell_when_over);
-    move_calls_add(untold_arrives(key) ? &arriving : &untold, db, key);
 }
 
 static bool exec_was_paused; /* before the EXEC that came last */
@@ -63,13 +55,53 @@ void untold_tell_all(void) {
     move_calls_each(&untold, tell);
 }
 
+/* ---- what has moved out while its slot arrived ----------------------------------------------- */
+
+#define STEP_MS 10
+
+static timer steps;
+static uint64_t unhidden; /* when all that are noted were still hidden */
+
 static void tell_if_arrived(uint64_t db, RedisModuleString *key) {
     if (untold_arrives(key))
-        untold_note(db, key);
+        move_calls_add(&arriving, db, key);
     else
         tell(db, key);
 }
 
-void untold_tell_arrived(void) {
-    move_calls_each(&arriving, tell_if_arrived);
+/* No command is under way: what is told now is not dropped. A replica is told by its primary. */
+static void step(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    if (role_follows(ctx)) {
+        if (arriving) RedisModule_FreeDict(NULL, arriving);
+        arriving = NULL;
+    } else if (unhidden != maps_unhidden() && !pause_holds()) {
+        unhidden = maps_unhidden();
+        move_calls_each(&arriving, tell_if_arrived);
+    }
+    if (arriving) timer_set(ctx, &steps, STEP_MS);
+}
+
+static void note_arriving(uint64_t db, const RedisModuleString *key) {
+    if (!arriving) {
+        unhidden = maps_unhidden();
+        timer_set(ckv.ctx, &steps, STEP_MS);
+    }
+    move_calls_add(&arriving, db, key);
+}
+
+/* ---- what is noted --------------------------------------------------------------------------- */
+
+void untold_start(RedisModuleCtx *ctx, pause_end *teller) {
+    timer_register(ctx, &steps, step);
+    tell_when_over = teller;
+}
+
+void untold_note(uint64_t db, const RedisModuleString *key) {
+    if (untold_arrives(key)) {
+        note_arriving(db, key);
+        return;
+    }
+    pause_at_end(tell_when_over);
+    move_calls_add(&untold, db, key);
 }

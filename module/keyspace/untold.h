@@ -19,9 +19,8 @@
 
 #include "server/pause.h"
 
-/* Where nothing is under way, `teller` is called, who calls untold_tell_all() and
- * untold_tell_arrived(). */
-void untold_start(pause_end *teller);
+/* Where nothing is under way, `teller` is called, who calls untold_tell_all(). */
+void untold_start(RedisModuleCtx *ctx, pause_end *teller);
 
 void untold_note(uint64_t db, const RedisModuleString *key);
 /* Whether a key's slot is arriving here. */
@@ -40,7 +39,5 @@ bool untold_may_tell(void);
 void untold_tell(RedisModuleString *key);
 /* Of all, which are forgotten. */
 void untold_tell_all(void);
-/* Of those in slots that have arrived. */
-void untold_tell_arrived(void);
 
 #endif

@@ -54,14 +54,8 @@ static void tell_untold(void) {
     map_named = false;
 }
 
-/* No command is under way. */
-static void tell_between(void) {
-    tell_untold();
-    untold_tell_arrived();
-}
-
 static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleString *key) {
-    pause_at_end(tell_between);
+    pause_at_end(tell_untold);
     move_calls_add(keys, db, key);
 }
 
@@ -108,28 +102,25 @@ static void note_name(const char *name, size_t len) {
     queued_note(how.client, name, len);
 }
 
-/* Whether the record of a key that has none may be on its way from another node of the cluster, in
- * whichever database: the server does not tell in which a script is. */
+/* Whether the record of a key that has none may be on its way from another node of the cluster. */
 static bool is_on_its_way(RedisModuleString *key) {
     uint32_t place = places_of_string(key);
-    for (int db = 0, dbs = places_dbs(); db < dbs; db++) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        if (!maps_at(db, place) && !native_exists(ckv.ctx, key) &&
-            tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_YES)
-            return true;
-    }
-    return false;
+    int db = how.db();
+    RedisModule_SelectDb(ckv.ctx, db);
+    return !maps_at(db, place) && !native_exists(ckv.ctx, key) &&
+           tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_YES;
 }
 
+/* What comes with a slot that arrives by atomic migration waits for nothing. */
 static bool awaits(RedisModuleString *key) {
     if (places_layout() != PLACES_SLOTS || !how.waits || role_follows(ckv.ctx)) return false;
-    return is_on_its_way(key) && how.waits();
+    return how.waits() && !maps_hidden(places_of_string(key)) && is_on_its_way(key);
 }
 
 bool leave_tells_open(RedisModuleString *key, bool *open) {
     if (prefixes_match_name(key) == PREFIX_NONE) return false;
     int db = move_db_of_record(key, MOVE_ALL, 0);
-    *open = db >= 0 && tryagain_is_open(ckv.ctx, db, key);
+    *open = db >= 0 && !maps_hidden(places_of_string(key)) && tryagain_is_open(ckv.ctx, db, key);
     return db >= 0;
 }
 
@@ -233,7 +224,7 @@ void leave_queued(uint64_t client) {
 void leave_before_map(void) {
     if (pause_holds()) {
         map_named = true;
-        pause_at_end(tell_between);
+        pause_at_end(tell_untold);
     }
     lent_before_map(move_back_in_pause);
 }
@@ -243,6 +234,6 @@ void leave_settle(void) {
     lent_settle(leave_now);
 }
 
-void leave_start(void) {
-    untold_start(tell_between);
+void leave_start(RedisModuleCtx *ctx) {
+    untold_start(ctx, tell_untold);
 }

@@ -7,18 +7,19 @@
 
 #include "keyspace/move.h"
 
-void leave_start(void);
+void leave_start(RedisModuleCtx *ctx);
 
 /* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
  * then; whether it leaves strings to the server where no other command has left one; whether it
  * will run at all, which is asked before a record leaves; whether another one calls it; and whether
- * it is to wait for records that may be on their way. */
+ * it is to wait for records that may be on their way, in which database. */
 typedef struct leave_how {
     uint64_t client;
     bool runs_later, leaves_strings;
     bool (*will_run)(void);  /* NULL: it will */
     bool (*is_called)(void); /* NULL: it is not */
     bool (*waits)(void);     /* NULL: it is not */
+    int (*db)(void);
     /* Replied: a key whose record may be; NULL: none is. The caller's. */
     RedisModuleString *awaits;
 } leave_how;

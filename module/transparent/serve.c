@@ -44,6 +44,7 @@ static bool matches(filtered *f, int i) {
 /* The command that the filter looks at. */
 static struct looked_at {
     filtered *command;
+    const catalogue_entry *entry;
     bool runs_later; /* as it is queued or a pause of all writes holds it back: is not seen again */
     enum { NOT_ASKED, REFUSED, ALLOWED } sender;
 } now;
@@ -78,10 +79,11 @@ static bool runs_within(void) {
     return is_within(now.command);
 }
 
-/* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. */
+/* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. To ask
+ * for the sender takes a call of the kernel. */
 static bool is_queued(filtered *f) {
     if (!RedisModule_CommandFilterGetClientId) return now.runs_later;
-    return queued_in_transaction(sender(f));
+    return now.runs_later && queued_in_transaction(sender(f));
 }
 
 /* Whether the server runs a command that needs its keys. While a file is loaded that is what the
@@ -152,12 +154,24 @@ static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
     RedisModule_Free(argv);
 }
 
+/* The database of who sends the command, or has called the script that does: in a cluster one, but
+ * with Valkey 9. */
+static int script_db;
+
+static int db_of_sender(void) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    if (places_dbs() == 1) return 0;
+    bool known = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
+    return known ? client.db : script_db;
+}
+
 /* Keys of a script, which is about to run: while its slot is open the server would look for them
  * and find none that is a record, and send the script to the node where these are still to come. */
 static void leave_script(filtered *f, int argc) {
     RedisModuleString **argv = filter_args(f, &argc);
     int count = 0;
     bool open = false;
+    script_db = db_of_sender();
     int *at = RedisModule_GetCommandKeys(ckv.ctx, argv, argc, &count);
     for (int i = 0; at && i < count && !leave_tells_open(argv[at[i]], &open);) i++;
     for (int i = 0; open && i < count; i++) leave_key(argv[at[i]]);
@@ -301,16 +315,19 @@ static bool queued_in_open_slot(filtered *f, int first, int last, int step) {
 /* What the server writes of its own and replicas are told in words of which they make a record (of
  * SET k v IFNE x: SET k v) is none on replicas in a cluster either: they are told so behind it. */
 static void tell_replicas(filtered *f, int first, int last, int step) {
-    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (places_layout() != PLACES_SLOTS || role_follows(ckv.ctx) || !will_run()) return;
-    bool known = RedisModule_GetClientInfoById(&client, sender(f)) == REDISMODULE_OK;
+    if (places_layout() != PLACES_SLOTS || now.runs_later || role_follows(ckv.ctx)) return;
+    if (!will_run()) return;
     for (int i = first; i <= last; i += step)
-        if (matches(f, i)) untold_note(known ? client.db : 0, arg(f, i));
+        if (matches(f, i)) untold_note((uint64_t)db_of_sender(), arg(f, i));
+}
+
+static bool fits(const catalogue_entry *e, int argc) {
+    return e->arity > 0 ? argc == e->arity : argc >= -e->arity;
 }
 
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
-    if (e->arity > 0 ? argc != e->arity : argc < -e->arity) return;
+    if (!fits(e, argc)) return;
     bool lists = served_lists(e->served);
     bool keyless = lists || served_keys_of(e->served) == SERVED_FIGURES;
     if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
@@ -442,13 +459,21 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
 
 /* Whether a command runs within a script or a transaction, which the server has let pass for keys
  * that it has not found. Who sends one by itself to where his slot is to come has asked where it is
- * now (ASK): there is no such record. */
+ * now (ASK): there is no such record. Where that is not known (Redis 7.0) what is about other types
+ * than strings does not wait. */
 static bool waits_for_records(void) {
-    return (is_queued(now.command) || runs_within()) && will_run();
+    bool script = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA;
+    bool sure = RedisModule_CommandFilterGetClientId != NULL;
+    bool queued = is_queued(now.command) && (sure || now.entry->leaves_strings);
+    return (script || queued) && will_run();
 }
 
-/* The server itself refuses it where the slot is another node's. */
-static void refuse_moving(filtered *f, RedisModuleString *key) {
+/* The server itself refuses it where the slot is another node's, and what is not well-formed. */
+static void refuse_moving(filtered *f, const catalogue_entry *e, RedisModuleString *key) {
+    if (!fits(e, RedisModule_CommandFilterArgsCount(f))) {
+        RedisModule_FreeString(NULL, key);
+        return;
+    }
     RedisModule_CommandFilterArgInsert(f, 1, key);
     rename_command(f, served_moving());
 }
@@ -485,14 +510,18 @@ static void filter(filtered *f) {
     /* In the midst of one that is looked at, another module may call one: it is told of moves. */
     struct looked_at before = now;
     bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
-    now = (struct looked_at){.command = f, .runs_later = runs_later};
+    now = (struct looked_at){.command = f, .entry = e, .runs_later = runs_later};
     bool arrives = !strcmp(e->name, "restore-asking"); /* as a map does */
-    leave_how left =
-        leave_begin((leave_how){sender(f), runs_later, e->leaves_strings, will_use_keys,
-                                runs_within, arrives ? NULL : waits_for_records, NULL});
+    leave_how left = leave_begin((leave_how){.client = sender(f),
+                                             .runs_later = runs_later,
+                                             .leaves_strings = e->leaves_strings,
+                                             .will_run = will_use_keys,
+                                             .is_called = runs_within,
+                                             .waits = arrives ? NULL : waits_for_records,
+                                             .db = db_of_sender});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
     RedisModuleString *awaited = leave_begin(left).awaits;
-    if (awaited) refuse_moving(f, awaited);
+    if (awaited) refuse_moving(f, e, awaited);
     now = before;
 }
 
@@ -561,7 +590,7 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 
 int serve_start(RedisModuleCtx *ctx) {
     if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
-    leave_start();
+    leave_start(ctx);
     transactions_start(ctx);
     lent_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
