@@ -159,14 +159,25 @@ class Server:
         self.kill()
         raise ServerFailed(f"the server was not ready in {timeout} s", self.log(), None)
 
+    def _shut_down(self, how, seconds=20):
+        """It does not end while the AOF of a replica that has just synced is first written."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                with self.client() as r:
+                    r.execute_command("SHUTDOWN", how)
+                return
+            except redis.ConnectionError:
+                return
+            except redis.ResponseError:
+                if time.monotonic() > deadline or "Writing initial AOF" not in self.log():
+                    raise
+                time.sleep(0.1)
+
     def stop(self, save=False):
         """SHUTDOWN, then the log is searched for crashes. Fine when it has ended already."""
         if self.process is not None and self.process.poll() is None:
-            try:
-                with self.client() as r:
-                    r.execute_command("SHUTDOWN", "SAVE" if save else "NOSAVE")
-            except redis.ConnectionError:
-                pass
+            self._shut_down("SAVE" if save else "NOSAVE")
             try:
                 self.process.wait(60)
             except subprocess.TimeoutExpired:
