@@ -20,22 +20,33 @@ static int refusal(RedisModuleString *name) {
     return 0;
 }
 
+/* The same by a command that reads. */
+static int refusal_to_read(RedisModuleString *name) {
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name);
+    if (!reply) return errno;
+    RedisModule_FreeCallReply(reply);
+    return 0;
+}
+
 /* While the cluster is down the server refuses before it looks whose the slot is: nobody knows
  * (ENETDOWN). But where it may be read from (EROFS: cluster-allow-reads-when-down), a command that
  * reads is answered, or sent away. */
 static bool refused(RedisModuleString *name) {
     int why = refusal(name);
     if (why != EROFS) return why == EPERM || why == ENETDOWN;
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name);
-    if (reply) RedisModule_FreeCallReply(reply);
-    return !reply;
+    return refusal_to_read(name) != 0;
 }
 
-static bool is_elsewhere(int db, RedisModuleString *name) {
+/* A key of that name may stand beside the record, and keeps its expiry. */
+static bool sent_away(RedisModuleString *key) {
+    return refusal_to_read(key) == EPERM;
+}
+
+static bool is_elsewhere(int db, RedisModuleString *name, bool (*is)(RedisModuleString *)) {
     RedisModule_SelectDb(ckv.ctx, db);
-    bool elsewhere = refused(name);
+    bool elsewhere = is(name);
     if (elsewhere && filter_renew_begin(ckv.ctx)) {
-        elsewhere = refused(name);
+        elsewhere = is(name);
         filter_renew_end(ckv.ctx);
     }
     return elsewhere;
@@ -44,28 +55,14 @@ static bool is_elsewhere(int db, RedisModuleString *name) {
 tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
     if (places_layout() != PLACES_SLOTS || role_follows(ctx)) return TRYAGAIN_NO;
     RedisModuleString *name = places_name(place);
-    bool elsewhere = is_elsewhere(db, name);
+    bool elsewhere = is_elsewhere(db, name, refused);
     RedisModule_FreeString(ckv.ctx, name);
     return elsewhere ? TRYAGAIN_YES : TRYAGAIN_NO;
 }
 
-/* By a command that reads: a key of that name may stand beside the record, and keeps its expiry. */
-static bool is_sent_away(RedisModuleString *key) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", key);
-    if (!reply) return errno == EPERM;
-    RedisModule_FreeCallReply(reply);
-    return false;
-}
-
 bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key) {
-    if (places_layout() != PLACES_SLOTS || role_follows(ctx)) return false;
-    RedisModule_SelectDb(ckv.ctx, db);
-    bool open = is_sent_away(key);
-    if (open && filter_renew_begin(ckv.ctx)) {
-        open = is_sent_away(key);
-        filter_renew_end(ckv.ctx);
-    }
-    return open;
+    bool asks = places_layout() == PLACES_SLOTS && !role_follows(ctx);
+    return asks && is_elsewhere(db, key, sent_away);
 }
 
 static bool ask_whether_down(void) {

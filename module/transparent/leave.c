@@ -114,13 +114,13 @@ static bool is_on_its_way(RedisModuleString *key) {
 /* What comes with a slot that arrives by atomic migration waits for nothing. */
 static bool awaits(RedisModuleString *key) {
     if (places_layout() != PLACES_SLOTS || !how.waits || role_follows(ckv.ctx)) return false;
-    return how.waits() && !maps_hidden(places_of_string(key)) && is_on_its_way(key);
+    return how.waits() && !untold_arrives(key) && is_on_its_way(key);
 }
 
 bool leave_tells_open(RedisModuleString *key, bool *open) {
     if (prefixes_match_name(key) == PREFIX_NONE) return false;
     int db = move_db_of_record(key, MOVE_ALL, 0);
-    *open = db >= 0 && !maps_hidden(places_of_string(key)) && tryagain_is_open(ckv.ctx, db, key);
+    *open = db >= 0 && !untold_arrives(key) && tryagain_is_open(ckv.ctx, db, key);
     return db >= 0;
 }
 

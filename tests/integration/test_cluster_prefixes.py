@@ -183,6 +183,24 @@ def test_transactions_of_an_open_slot(cluster):
     assert [target.ask("GET", key) for key in (first, second, third)] == [b"a", b"ab", b"c"]
 
 
+def test_nothing_moves_out_while_the_cluster_is_down():
+    """It refuses whatever comes; each transaction that was tried again made records strings."""
+    with Cluster(primaries=1, config={"ckv.prefixes": '"*"'}) as cluster:
+        node = cluster.primaries[0]
+        slot = slot_of(b"down")
+        for key in keys_of(slot, 5):
+            node.ask("SET", key, "a")
+        node.ask("CLUSTER", "DELSLOTS", (slot + 1) % 16384)
+        wait_for(lambda: node.info()["cluster_state"] == "fail", what="a cluster that is down")
+        for key in keys_of(slot, 5):
+            with node.client() as r:
+                r.execute_command("MULTI")
+                assert is_error(reply(r, "GET", key), "cluster is down")
+            assert is_error(reply(node.client(), "EVAL", GETS_BITS, 1, key), "cluster is down")
+        with node.client() as r:
+            assert info(r)["moved_out"] == 0
+
+
 @pytest.mark.parametrize("options", ("IFNE x", "IFNE x EX 1000", "IFDNE 0123456789abcdef EX 1000"))
 def test_a_replica_holds_what_options_leave_to_the_server(cluster, options):
     """They are told SET k v, of which a replica made a record, in a map that the slot's own could not replace."""
