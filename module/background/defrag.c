@@ -69,9 +69,10 @@ static slabs ask(RedisModuleCtx *ctx) {
     return tells && active > allocated ? (slabs){active, active - allocated} : (slabs){0};
 }
 
+/* What is held above the wanted limit is less than old blocks may take. */
 static bool memory_is_scarce(void) {
-    return maxmemory_server_excess(MAXMEMORY_NEAR, 0) > 0 &&
-           OLD_SHARE_FULL(maxmemory_records_used()) < OLD_BYTES;
+    bool near = maxmemory_held() || maxmemory_server_excess(MAXMEMORY_NEAR, 0) > 0;
+    return near && OLD_SHARE_FULL(maxmemory_records_used()) < OLD_BYTES;
 }
 
 /* A child would keep what is moved; others are about to make holes, or to fill them: of values that

@@ -62,8 +62,9 @@ static struct {
     double owed;              /* bytes that the next command is to free at most, if none must */
     uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
-    bool making;     /* room, right now */
-    bool guarded;    /* a timer comes before the server's */
+    bool making;  /* room, right now */
+    bool guarded; /* a timer comes before the server's */
+    RedisModuleTimerID guard;
     bool steps_down; /* the setting is about to */
     size_t reserved;
     bool reservation_kept;
@@ -208,13 +209,14 @@ static void guard(RedisModuleCtx *ctx, void *unused) {
 /* Whoever sets the setting, the server sets a timer then, which evicts maps if too much is used
  * when it runs: commands are carried out before, and the last of them takes what it likes. Ours
  * runs first: the server begins with the newest timer, and all those of modules are anew when one
- * comes whose time is the earliest. A time before the server's clock began is none. */
+ * comes whose time is the earliest; so one that waits makes way. A time before the server's clock
+ * began is none. */
 static void guard_start(RedisModuleCtx *ctx) {
     uint64_t past_ms = clock_monotonic_us() / 2000;
-    if (evict.guarded) return;
-    evict.guarded = true;
     if (past_ms > GUARD_PAST_MS) past_ms = GUARD_PAST_MS;
-    RedisModule_CreateTimer(ctx, -(mstime_t)past_ms, guard, NULL);
+    if (evict.guarded) RedisModule_StopTimer(ctx, evict.guard, NULL);
+    evict.guarded = true;
+    evict.guard = RedisModule_CreateTimer(ctx, -(mstime_t)past_ms, guard, NULL);
 }
 
 static void hold(RedisModuleCtx *ctx) {
@@ -222,33 +224,37 @@ static void hold(RedisModuleCtx *ctx) {
     guard_start(ctx);
 }
 
-static void step_down(void *room_is_made) {
+static bool room_is_due(RedisModuleCtx *ctx) {
+    return missing(evict.reserved) > 0 && may_evict(ctx);
+}
+
+/* The limit may have been lowered since this was asked for. */
+static void step_down(void *unused) {
+    (void)unused;
     evict.steps_down = false;
-    maxmemory_step_down(room_is_made != NULL);
+    maxmemory_step_down(room_is_due(ckv.ctx));
     guard_start(ckv.ctx);
 }
 
 /* Not among the timers: there ours would come after the server's. */
-static void step_down_soon(bool room_is_made) {
-    const maxmemory_settings *now = maxmemory_now();
-    if (evict.steps_down || now->server_limit == now->wanted_limit) return;
+static void step_down_soon(void) {
+    if (evict.steps_down || !maxmemory_held()) return;
     evict.steps_down = true;
-    RedisModule_EventLoopAddOneShot(step_down, room_is_made ? &evict : NULL);
+    RedisModule_EventLoopAddOneShot(step_down, NULL);
 }
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
     if (evict_near()) weigh();
-    double bytes = missing(evict.reserved);
-    bool full = bytes > 0 && may_evict(ctx);
-    if (full) {
+    bool due = room_is_due(ctx);
+    if (due) {
         /* Only what was freed lately is to count. */
         evict.freed_records /= 2;
         evict.freed_others /= 2;
-        make_room(ctx, bytes, deadline_us, true);
+        make_room(ctx, missing(evict.reserved), deadline_us, true);
     }
-    step_down_soon(full);
-    return full;
+    step_down_soon();
+    return due;
 }
 
 /* Bytes that the server would miss when it looks next: to it, its limit as it is now is one at
@@ -261,11 +267,9 @@ static double missed_by_server(void) {
  * than a command can make up for; but if commands left all of that to the timer, what they write
  * would be ahead of it wherever the processor is slow or others take it. */
 static double needed_at_once(void) {
-    const maxmemory_settings *now = maxmemory_now();
     /* Before every command: where the limit is not held, the server is asked once. */
-    double over = now->server_limit == now->wanted_limit
-                      ? maxmemory_own_excess(FREE_AT_ONCE, kept_for_others())
-                      : maxmemory_excess(FREE_AT_ONCE, kept_for_others());
+    double over = maxmemory_held() ? maxmemory_excess(FREE_AT_ONCE, kept_for_others())
+                                   : maxmemory_own_excess(FREE_AT_ONCE, kept_for_others());
     return fmin(fmax(missed_by_server(), fmin(over, evict.owed)), AT_ONCE);
 }
 

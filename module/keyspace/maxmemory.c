@@ -107,13 +107,17 @@ static double held_limit(void) {
     return fmax((double)settings.wanted_limit, server_used() * (1 + STEP) + HELD_ABOVE);
 }
 
+bool maxmemory_held(void) {
+    return settings.server_limit != settings.wanted_limit;
+}
+
 void maxmemory_hold(void) {
     if (settings.wanted_limit > 0 && held_limit() > (double)settings.server_limit)
         set_server_limit((uint64_t)held_limit());
 }
 
 void maxmemory_step_down(bool room_is_made) {
-    if (settings.server_limit == settings.wanted_limit) return;
+    if (!maxmemory_held()) return;
     double limit = held_limit();
     if (!room_is_made || limit <= (double)settings.wanted_limit)
         set_server_limit(settings.wanted_limit);
