@@ -55,12 +55,12 @@ def write(r, first, count, ttl=None, native_every=0, seed=1):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_memory_stays_within_the_limit(r, limited, policy):
     before = evicted(r)
-    limit = limited(policy, 2 * MB)
+    limit = limited(policy, 4 * MB)  # of which a training may take 1 MB meanwhile
     most = write(r, 0, 100_000, ttl=10_000 if policy.startswith("volatile") else None)
     assert most <= limit * 1.01
     records, others, by_server = (now - then for now, then in zip(evicted(r), before))
     assert records > 10_000 and others == 0 and by_server == 0
-    assert r.execute_command("CDBSIZE") > 10_000  # not more than was needed
+    assert r.execute_command("CDBSIZE") > 20_000  # not more than was needed
     figures = info(r)
     assert figures["records"] + figures["evicted_records"] - before[0] == 100_000
     assert all(key.startswith(b"ckv:") for key in r.execute_command("KEYS", "*"))
@@ -239,8 +239,9 @@ def test_a_setting_that_is_not_about_memory_evicts_nothing(r, limited):
     to the limit than it keeps away by itself. In a transaction, between whose commands nothing else makes room."""
     limit = limited("allkeys-lru", 2 * MB)
     write(r, 0, 30_000)
+    free = max(0, limit - r.info("memory")["used_memory"])  # much of it if a training has just ended
     pipe = r.pipeline(transaction=True)
-    pipe.execute_command("SETRANGE", "native", 200_000, "x")
+    pipe.execute_command("SETRANGE", "native", free + 200_000, "x")
     pipe.info("memory")
     pipe.execute_command("CDBSIZE")
     for value in ("no", "yes"):
