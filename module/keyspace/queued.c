@@ -242,9 +242,8 @@ bool queued_holds(const RedisModuleString *key) {
     forget_if_done();
     bool any =
         unseen.any || queued.held || keys.newer || keys.older || awaited.held || by_anybody.all;
-    if (!any || role_mirrors()) return false;
-    if (unseen.any && !role_loads(ckv.ctx)) return true;
-    if (by_anybody.all && !role_loads(ckv.ctx)) return true;
+    if (!any || role_mirrors() || role_loads(ckv.ctx)) return false;
+    if (unseen.any || by_anybody.all) return true;
     const char *text = RedisModule_StringPtrLen(key, &len);
     return claims_hold(&queued, text, len) || names_hold(keys.newer, text, len) ||
            names_hold(keys.older, text, len) || claims_hold(&awaited, text, len);

@@ -7,6 +7,7 @@ import pytest
 from atomic import ended, state, way_of
 from cluster import Cluster, asking, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import wait_for, wait_for_replica
+from loading import LOADS_SLOWLY, start_and_send, write_what_loads_slowly
 
 PREAMBLES = pytest.mark.parametrize("preamble", ("yes", "no"), ids=("preamble", "plain"))
 
@@ -92,6 +93,27 @@ def test_commands_on_values_of_the_servers_own(preamble, way):
                 rc.execute_command("INCR", keys[5])
         state = check_restart(cluster, keys)
         assert [value for value, _ in state[:4]] == [None, None, b"2", b"3"] and state[6] == (None, False)
+
+
+def test_what_is_sent_while_a_file_loads_takes_nothing_away():
+    """The cluster is not up by then and refuses it, but a key that the file has yet to bring had been noted as the server's to write."""
+    sent = ("GETBIT {t}a 0", "SETBIT {t}b 0 1", "SORT {t}c", "RENAME {t}d {t}e", "BITOP NOT {t}f {t}a", "LCS {t}g {t}a")
+    keys = ["{t}" + key for key in "abcdefg"]
+    with Cluster(1, config={**LOADS_SLOWLY, "ckv.prefixes": '"*"'}) as cluster:
+        (node,) = cluster.primaries
+        with node.client() as r:
+            write_what_loads_slowly(r)
+            for key in keys:
+                r.set(key, 100, ex=100_000)
+                r.incr(key)
+        node.kill()
+        s, said = start_and_send(node, sent)
+        assert said.count(b"-CLUSTERDOWN") + said.count(b"-LOADING") == len(sent)
+        s.close()
+        cluster.wait()
+        with node.client() as r:
+            assert r.mget(keys) == [b"101"] * len(keys)
+            assert all(r.ttl(key) > 0 for key in keys)
 
 
 @PREAMBLES

@@ -5,12 +5,12 @@ import os
 import random
 import re
 import shutil
-import threading
 import time
 
 import pytest
 
 from helpers import info, late_by, reply, rewrite_aof, wait_for, wait_for_replica
+from loading import LOADS_SLOWLY, start_and_send, write_what_loads_slowly
 
 ROUNDS = int(os.environ.get("CKV_AOF_ROUNDS", 4))
 ALWAYS = {"appendonly": "yes", "appendfsync": "always"}
@@ -401,44 +401,6 @@ def test_a_rewrite_that_was_killed_has_changed_nothing(own_server):
     with server.client() as r:
         assert r.mget("k1", "k2", "k3") == [b"AAAABB", b"AAzz", None]
         assert r.ttl("k4") > 0
-
-
-# So much that its loading takes a second, and clients are listened to some times.
-LOADS_SLOWLY = {"ckv.prefixes": "*", "ckv.move-cpu": 1, "key-load-delay": 300, "auto-aof-rewrite-percentage": 0, **ALWAYS}
-
-
-def write_what_loads_slowly(r):
-    rewrite_aof(r)
-    pipe = r.pipeline(transaction=False)
-    for i in range(3500):
-        pipe.set(f"filler{i % 10}", i)
-    pipe.execute()
-
-
-def start_and_send(server, commands):
-    """A socket by which all of them were answered while the server was loading, and what it said."""
-    heard = []
-
-    def send():
-        try:
-            s = server.socket()
-        except ConnectionError:
-            return
-        said = b""
-        s.sendall(b"".join(c.encode() + b"\r\n" for c in (*commands, "INFO persistence")))
-        while b"rdb_changes_since_last_save" not in said:
-            said += s.recv(1 << 16) or b"rdb_changes_since_last_save"
-        if b"\nloading:1" in said:
-            heard.extend((s, said))
-
-    def go_on():
-        wait_for(lambda: send() or heard, what="a client heard while the server loads")
-
-    sending = threading.Thread(target=go_on)
-    sending.start()
-    server.start()  # it ends with the thread that starts it
-    sending.join()
-    return heard
 
 
 def test_what_is_sent_while_a_file_loads_moves_nothing(own_server):
