@@ -4,6 +4,7 @@
 #include "server/child.h"
 #include "server/quiet.h"
 #include "transparent/serve.h"
+#include "transparent/served.h"
 #include "commands/register.h"
 #include "config.h"
 #include "background/cron.h"
@@ -55,8 +56,6 @@ static bool any_argument(RedisModuleString **argv, int argc) {
     return argc > 0;
 }
 
-static bool running; /* timers and events are */
-
 static int start(RedisModuleCtx *ctx) {
     quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
@@ -66,18 +65,18 @@ static int start(RedisModuleCtx *ctx) {
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     /* What may be refused comes first: Redis 7.0 goes on telling a module of events that has not
      * been loaded after all. */
-    if (register_commands(ctx) != REDISMODULE_OK ||
+    if (register_commands(ctx) != REDISMODULE_OK || served_register(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK ||
         type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
         !own_records_start(ctx))
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
-    running = true;
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
-    return serve_start(ctx);
+    serve_start(ctx);
+    return REDISMODULE_OK;
 }
 
 /* Where the server refuses something, the module is not loaded after all. */
@@ -85,6 +84,7 @@ static void give_back(void) {
     RedisModule_FreeThreadSafeContext(ckv.ctx);
     config_give_back();
     held_forget();
+    served_give_back();
     map_shared_free(&ckv.shared);
 }
 
@@ -95,6 +95,6 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ct
         server_is_too_old() || any_argument(argv, argc))
         return REDISMODULE_ERR;
     int started = start(ctx);
-    if (started != REDISMODULE_OK && !running) give_back();
+    if (started != REDISMODULE_OK) give_back();
     return started;
 }

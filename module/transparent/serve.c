@@ -588,13 +588,11 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) on_end(client->id);
 }
 
-int serve_start(RedisModuleCtx *ctx) {
-    if (served_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+void serve_start(RedisModuleCtx *ctx) {
     leave_start(ctx);
     transactions_start(ctx);
     lent_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, on_client);
     prefixes_listen(configure);
     configure();
-    return REDISMODULE_OK;
 }

@@ -18,7 +18,7 @@
 #include "redismodule.h"
 
 /* Once, at the end of the start. */
-int serve_start(RedisModuleCtx *ctx);
+void serve_start(RedisModuleCtx *ctx);
 
 /* A module has come or gone, and with it commands. */
 void serve_modules_changed(void);

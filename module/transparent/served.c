@@ -264,6 +264,15 @@ int served_register(RedisModuleCtx *ctx) {
     return REDISMODULE_OK;
 }
 
+void served_give_back(void) {
+    if (!moving) return;
+    RedisModule_FreeString(NULL, moving);
+    for (int i = 0; i < COUNT; i++) {
+        if (by_rules[i]) RedisModule_FreeString(NULL, by_rules[i]);
+        if (asking[i]) RedisModule_FreeString(NULL, asking[i]);
+    }
+}
+
 /* ---- looking up ------------------------------------------------------------------------------ */
 
 uint8_t served_find(const char *name) {

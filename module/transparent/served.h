@@ -29,6 +29,8 @@ typedef enum served_keys {
 
 /* Makes the commands known to the server. Once, when ours are. */
 int served_register(RedisModuleCtx *ctx);
+/* Where the module is not loaded after all. */
+void served_give_back(void);
 
 /* The number of the server's command of that name, in lower case, or CATALOGUE_NOT_SERVED;
  * CATALOGUE_OURS: it tells an AOF and replicas of moves. */
