@@ -6,6 +6,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/watched.h"
 #include "server/own_call.h"
+#include "server/role.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,9 +152,8 @@ static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t
 }
 
 /* A primary that has just become one imports nothing yet, whatever the one before it did. */
-static void on_role(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
-    if (sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) forget_arriving();
+static void on_role(bool follows) {
+    if (!follows) forget_arriving();
 }
 
 static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
@@ -251,8 +251,7 @@ int migration_start(RedisModuleCtx *ctx) {
     if (is_redis_with_it() &&
         (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
          listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK ||
-         RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
-                                            on_role) != REDISMODULE_OK))
+         !role_listen(ctx, on_role)))
         return REDISMODULE_ERR;
     return REDISMODULE_OK;
 }

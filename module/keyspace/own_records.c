@@ -18,15 +18,13 @@ static bool is_writable_replica(RedisModuleCtx *ctx) {
     return (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
 }
 
-static void on_role(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e, (void)data;
-    ckv.shared.follows = sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA;
+static void on_role(bool follows) {
+    ckv.shared.follows = follows;
 }
 
 bool own_records_start(RedisModuleCtx *ctx) {
     ckv.shared.follows = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE;
-    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
-                                              on_role) == REDISMODULE_OK;
+    return role_listen(ctx, on_role);
 }
 
 static RedisModuleString *name_of(int db, const void *key, size_t len) {

@@ -46,9 +46,14 @@ static void tell(uint64_t db, RedisModuleString *key) {
     if (move_db_of_record(key, MOVE_ALL, (int)db) != (int)db) move_call(MOVE_CALL_OUT, db, key);
 }
 
+static bool is_untold(uint64_t db, const RedisModuleString *key) {
+    return move_calls_has(untold, db, key) ||
+           (move_calls_has(arriving, db, key) && !untold_arrives(key));
+}
+
 void untold_tell(RedisModuleString *key) {
-    for (int db = 0; untold && untold_may_tell() && db < maps_dbs(); db++)
-        if (move_calls_has(untold, (uint64_t)db, key)) tell((uint64_t)db, key);
+    for (int db = 0; (untold || arriving) && untold_may_tell() && db < maps_dbs(); db++)
+        if (is_untold((uint64_t)db, key)) tell((uint64_t)db, key);
 }
 
 void untold_tell_all(void) {
@@ -90,10 +95,21 @@ static void note_arriving(uint64_t db, const RedisModuleString *key) {
     move_calls_add(&arriving, db, key);
 }
 
+static void take_back(uint64_t db, RedisModuleString *key) {
+    RedisModule_SelectDb(ckv.ctx, (int)db);
+    move_back(ckv.ctx, key, NULL);
+}
+
+/* A primary that a replica of its own takes over from has what that one has: of these, records. */
+static void on_role(bool follows) {
+    if (follows) move_calls_each(&arriving, take_back);
+}
+
 /* ---- what is noted --------------------------------------------------------------------------- */
 
 void untold_start(RedisModuleCtx *ctx, pause_end *teller) {
     timer_register(ctx, &steps, step);
+    role_listen(ctx, on_role);
     tell_when_over = teller;
 }
 

@@ -8,9 +8,29 @@
 #include "server/renamed.h"
 #include "server/settings.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
+
+#define LISTENERS_MAX 3
+
+static role_changed *listeners[LISTENERS_MAX];
+static int listening;
+
+static void on_change(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    (void)ctx, (void)e, (void)data;
+    for (int i = 0; i < listening; i++)
+        listeners[i](sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA);
+}
+
+bool role_listen(RedisModuleCtx *ctx, role_changed *told) {
+    assert(listening < LISTENERS_MAX);
+    listeners[listening++] = told;
+    return listening > 1 ||
+           RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
+                                              on_change) == REDISMODULE_OK;
+}
 
 bool role_loads(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);

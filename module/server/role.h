@@ -25,6 +25,11 @@ bool role_follows(RedisModuleCtx *ctx);
  * clock says what has passed and ours is ahead of it, some ticks before. */
 int64_t role_seen_from(RedisModuleCtx *ctx, int64_t at_ms, int64_t now_ms);
 
+/* Calls `told` whenever this server has come to follow another one, or none: a module has one place
+ * where it hears of that. At the start; false: the server refuses. */
+typedef void role_changed(bool follows);
+bool role_listen(RedisModuleCtx *ctx, role_changed *told);
+
 /* Whether this is a replica in a cluster. It is to hold in its maps what its primary does: slots
  * leave map by map. */
 bool role_mirrors(void);

@@ -364,6 +364,7 @@ static void on_end(uint64_t client) {
 
 static void on_exec(filtered *f) {
     untold_exec();
+    script_db = db_of_sender();
     leave_queued(sender(f));
     queued_exec(sender(f));
     if (acl_queued) permission_change();

@@ -8,7 +8,8 @@ import time
 import pytest
 
 import server
-from cluster import SLOTS, Cluster, Writer, fail_over
+from atomic import ended, move, state, way_of
+from cluster import SLOTS, Cluster, Writer, fail_over, keys_of, other, slot_of
 from helpers import texts, wait_for
 
 
@@ -109,6 +110,41 @@ def test_failover_under_load():
             if old not in cluster.primaries:
                 new = cluster.by_id(old.knows()[old.id][3])
                 wait_for(lambda: old.ask("CDBSIZE") == new.ask("CDBSIZE"))
+
+
+@pytest.mark.parametrize("command", ("COPY {k} {k}:", "BITOP NOT {k} {k}", "SETBIT {k} 7 1"))
+def test_failover_of_a_primary_that_a_slot_is_on_its_way_to(command):
+    """The import is given up, and nothing of it is to stay on the old primary, not even what had moved out of a map meanwhile."""
+    with Cluster(2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
+        way = way_of(cluster.nodes[0])
+        if not way:
+            pytest.skip("the server has no atomic slot migration")
+        slot = slot_of(b"on its way")
+        key, second = keys_of(slot, 2)
+        source = cluster.owner(slot)
+        target = other(cluster, source)
+        replica = cluster.replicas[cluster.primaries.index(target)]
+        names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 9))
+        for name in (key, second):
+            source.ask("SET", name, "a")
+        source.ask("BITCOUNT", key)
+        way.halt(source, True)
+        try:
+            way.start(source, target, slot, slot)
+            wait_for(lambda: state(way, target) == "arrived", what="the records' arrival")
+            source.ask(*command.format(k=key.decode()).split())
+            time.sleep(0.2)  # it passes on what it is told
+            fail_over(replica)
+        finally:
+            way.halt(source, False)
+        cluster.primaries[cluster.primaries.index(target)] = replica
+        wait_for(lambda: target.ask("INFO")["master_link_status"] == "up", 60)
+        wait_for(lambda: ended(way, source), 60)
+        cluster.wait()
+        wait_for(lambda: names(target) == names(replica) == [], what="nothing of the slot")
+        move(cluster, way, source, replica, slot, slot)
+        wait_for(lambda: names(target) == names(replica) != [], what="the slot")
+        assert replica.ask("GET", second) == b"a" and replica.ask("EXISTS", key) == 1
 
 
 def test_a_primary_is_killed():
