@@ -288,6 +288,7 @@ define compare
 	.venv/bin/python bench/compare.py fans --redis-server $(REDIS_SERVER)
 	.venv/bin/python $(call measure,transparent,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python $(call measure,long_values,$(ALL_DATA))
+	.venv/bin/python $(call measure,sustained,$(ALL_DATA))
 	.venv/bin/python $(call measure,moving,$(wildcard $(DATA_DIR)/tweets.txt))
 	.venv/bin/python bench/compare.py report
 endef

@@ -13,6 +13,7 @@
     fans        pages liked together: read, update and write back a JSON object for every pair
     transparent SET and others under ckv.prefixes against a server without the module, memory against CSET
     long_values loading, overwriting and reading values of each data file by SET and GET, against strings
+    sustained   new values of each data file at full speed for minutes: what the encoder thread keeps up with, CPU time, memory
     moving      strings that move into ckv and out again under 20,000 requests a second
     estimate    what ckv-estimate says of strings, against what they then take, on each data file
     uuid        records keyed by UUIDs: strings, hashes by the length of their keys, ckv
@@ -116,12 +117,13 @@ VERBS = {
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
     "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
     "long_values": (of("long_values"), ["records", *SERVER, "rounds"], {"records": 50_000, "rounds": 3}),
+    "sustained": (of("sustained"), [*SERVER, "seconds"], {"seconds": 120}),
     "moving": (of("moving"), ["records", *SERVER, "rounds"], {"records": 1_000_000, "rounds": 3}),
     "estimate": (of("estimate"), ["records", *SERVER], {"records": 200_000}),
     "fleet": (None, [], {}),
     "report": (None, [], {}),
 }
-NEED_DATA = {"estimate", "long_values", "layout", "cache", "uuid"}
+NEED_DATA = {"estimate", "long_values", "sustained", "layout", "cache", "uuid"}
 NOT_KEPT = {"demo", "throughput"}
 
 

@@ -253,6 +253,22 @@ def long_values(report):
     return "\n\n".join([source(report), table([("data", ""), ("pipeline", ""), *heads], rows)])
 
 
+def sustained(report):
+    """Of a file: what is written for minutes, what threads take for it, and memory."""
+    rows = []
+    for name, row in report["files"].items():
+        early, late, mean = row["early"], row["late"], row["mean"] / 1e6
+        encoded = late["young_encoded"] + late["encoded_at_once"]
+        rows.append([name, row["mean"], row["strings"], early["records"], late["records"], late["records"] * mean, late["young_encoded"] * mean,
+                     f"{late['encoded_at_once'] / encoded:.0%}" if encoded else "", late["main"], late["all"] - late["main"],
+                     row["settled"], row["young_limit"] / 2**20, f"{row['above']:+.1%}"])
+    return "\n\n".join([source(report, "records at most"), table(
+        {"data": "", "bytes a value": ",.0f", "strings: records/s": ",.0f", "first second: records/s": ",.0f", "later: records/s": ",.0f",
+         "MB/s": ".0f", "of these by the encoder: MB/s": ".0f", "encoded at once": "", "main thread, cores": ".2f",
+         "other threads, cores": ".2f", "settled, bytes a record": ".1f", "young memory, MB": ",.0f",
+         "used above settled and young": ""}, rows)])
+
+
 def moving(report):
     """p99.9: the median of runs of some seconds, and the worst."""
     def latency(what, runs, against=None):
@@ -457,7 +473,7 @@ def parts(report, names):
 # The part's name: the JSON file it is made of, and how.
 PARTS = {"head": ("cache", head), "choice": ("choice", choice), "cache": ("cache", cache), "latency": ("latency", latency), "uuid": ("uuid", uuid),
          "fans": ("fans", fans), "transparent": ("transparent", transparent), "moving": ("moving", moving),
-         "long_values": ("long_values", long_values),
+         "long_values": ("long_values", long_values), "sustained": ("sustained", sustained),
          "estimate": ("estimate", estimate), "cache_duty": ("cache_duty", cache_duty), "caches": ("caches", caches),
          "codec": ("codec", codec),
          "scale": ("scale", scale), "kinds": ("scale", kinds), "layout": ("layout", layout)}

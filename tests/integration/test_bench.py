@@ -151,6 +151,14 @@ def test_long_values(run, lines):
     assert "over settled" in said
 
 
+def test_sustained(run, lines):
+    report, said = run("sustained", "--seconds", 2, "--data", lines)
+    (figures,) = report["files"].values()
+    assert figures["records"] > 1000 and figures["late"]["records"] > 0 and figures["strings"] > 0
+    assert 0 < figures["late"]["main"] <= figures["late"]["all"]
+    assert "used above settled" in said
+
+
 @pytest.mark.slow  # it learns from 600,000 keys of each kind
 def test_codec(run, tmp_path, lines):
     path = tmp_path / "values.u32le"

@@ -1,0 +1,100 @@
+"""New values at full speed for minutes, under new keys, by SET with ckv.prefixes "*" and default settings: what one encoder thread keeps
+up with, what all threads take for it, and how far memory is above what the same records take when all is settled."""
+
+import contextlib
+import os
+import subprocess
+import time
+
+from load import BENCH, CONNECTIONS, DEPTH, Data, progress
+from measure import cpu_seconds, machine, settle, used_memory, version
+from server import Failed, Server
+
+STRINGS_SECONDS = 5  # of which the rate is taken; they take much more memory
+RECORDS = 1_000_000_000  # more than there is time for
+PAUSE = 0.25  # between looks
+
+
+@contextlib.contextmanager
+def writing(server, data):
+    line = [BENCH, "--server", "strings", "--data", data.path, "--records", str(RECORDS), "--port", str(server.port),
+            "--pipeline", str(DEPTH), "--clients", str(CONNECTIONS)]
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL)
+    try:
+        yield
+        if process.poll() is not None:
+            raise Failed(f"{' '.join(line)} ended with {process.returncode}")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def all_threads_seconds(server):
+    tasks = f"/proc/{server.process.pid}/task"
+    seconds = 0
+    for task in os.listdir(tasks):
+        with contextlib.suppress(FileNotFoundError), open(f"{tasks}/{task}/schedstat") as f:
+            seconds += int(f.read().split()[0]) / 1e9
+    return seconds
+
+
+def look(server):
+    ckv = server.info("ckv")
+    found = {"used": used_memory(server), "main": cpu_seconds(server), "all": all_threads_seconds(server), "at": time.monotonic()}
+    return found | {name: int(ckv[f"ckv_{name}"]) for name in ("records", "young_encoded", "encoded_at_once", "young_limit")}
+
+
+def looks(server, data, seconds):
+    """Of a server that is written to for so long."""
+    found = [look(server)]
+    with writing(server, data):
+        while found[-1]["at"] < found[0]["at"] + seconds:
+            time.sleep(PAUSE)
+            found.append(look(server))
+    return found
+
+
+def rates(first, last):
+    """A second, between two looks."""
+    return {name: (last[name] - first[name]) / (last["at"] - first["at"]) for name in first if name not in ("at", "used", "young_limit")}
+
+
+def above(looks, used_before, settled):
+    """How far memory is above what so many records take when settled and all young memory, as a share of both: the most."""
+    return max((look["used"] - used_before) / (look["records"] * settled + look["young_limit"]) for look in looks) - 1
+
+
+def string_rate(options, data):
+    """Strings are counted by the server."""
+    with Server(options, loadmodule=None) as server, writing(server, data):
+        time.sleep(1)
+        began, before = time.monotonic(), server.call("DBSIZE")
+        time.sleep(min(STRINGS_SECONDS, options.seconds))
+        return (server.call("DBSIZE") - before) / (time.monotonic() - began)
+
+
+def file(options, data):
+    progress.step(f"{data.name}: strings")
+    found = {"strings": string_rate(options, data)}
+    progress.step(f"{data.name}: ckv")
+    with Server(options, **{"ckv.prefixes": "*"}) as server:
+        before = used_memory(server)
+        seen = looks(server, data, options.seconds)
+        time.sleep(PAUSE)
+        records = look(server)["records"]
+        settle(server)
+        settled = (used_memory(server) - before) / records
+    early = next(look for look in seen if look["at"] >= seen[0]["at"] + 1)
+    late = seen[len(seen) // 2:]
+    return found | {"early": rates(seen[0], early), "late": rates(late[0], late[-1]), "records": records, "settled": settled,
+                    "young_limit": seen[-1]["young_limit"], "above": above(late, before, settled), "mean": data.mean(records)}
+
+
+def run(options):
+    began = time.monotonic()
+    files = [Data(path) for path in options.data]
+    found = {data.name: file(options, data) for data in files}
+    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
+            "records": max(row["records"] for row in found.values()), "files": found, "written_for": options.seconds,
+            "seconds": time.monotonic() - began,
+            "command": f"bench/compare.py sustained --seconds {options.seconds:.0f} " + " ".join(f"--data {data.name}" for data in files)}
