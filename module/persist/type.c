@@ -108,6 +108,7 @@ static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void
 static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)sub;
     const RedisModuleSwapDbInfo *info = data;
+    if (info->dbnum_first == info->dbnum_second) return; /* told of as well */
     maps_swap_db(info->dbnum_first, info->dbnum_second);
     mover_begin_anew();
     watched_db_from(info->dbnum_first, info->dbnum_second);

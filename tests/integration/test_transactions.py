@@ -108,6 +108,12 @@ def test_watch_of_what_is_not_there_does_not_mind(r, other, command):
     assert r.execute_command("EXEC") == [None]
 
 
+def test_watch_does_not_mind_a_swap_of_a_database_with_itself(r, other):
+    watched(r)
+    assert other.execute_command("SWAPDB", 0, 0) == b"OK"
+    assert r.execute_command("EXEC") == [b"7"]
+
+
 def test_watch_sees_what_a_swap_brings(r, other):
     with_nine = other.execute_command("SELECT", 9) and other
     with_nine.execute_command("CSET", "there", "v")
