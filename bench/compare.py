@@ -117,7 +117,7 @@ VERBS = {
     "fans": (compared("fans", "fans", False), STORES, {"records": 10_000}),
     "transparent": (of("transparent"), ["records", *SERVER, "requests", "rounds"], {"records": 1_000_000, "rounds": 3}),
     "long_values": (of("long_values"), ["records", *SERVER, "rounds"], {"records": 50_000, "rounds": 3}),
-    "sustained": (of("sustained"), [*SERVER, "seconds"], {"seconds": 120}),
+    "sustained": (of("sustained"), ["records", *SERVER, "seconds"], {"records": 1_000_000, "seconds": 120}),
     "moving": (of("moving"), ["records", *SERVER, "rounds"], {"records": 1_000_000, "rounds": 3}),
     "estimate": (of("estimate"), ["records", *SERVER], {"records": 200_000}),
     "fleet": (None, [], {}),

@@ -259,10 +259,10 @@ def sustained(report):
     for name, row in report["files"].items():
         early, late, mean = row["early"], row["late"], row["mean"] / 1e6
         encoded = late["young_encoded"] + late["encoded_at_once"]
-        rows.append([name, row["mean"], row["strings"], early["records"], late["records"], late["records"] * mean, late["young_encoded"] * mean,
+        rows.append([name, row["mean"], row["strings"], early["written"], late["written"], late["written"] * mean, late["young_encoded"] * mean,
                      f"{late['encoded_at_once'] / encoded:.0%}" if encoded else "", late["main"], late["all"] - late["main"],
                      row["settled"], row["young_limit"] / 2**20, f"{row['above']:+.1%}"])
-    return "\n\n".join([source(report, "records at most"), table(
+    return "\n\n".join([source(report), table(
         {"data": "", "bytes a value": ",.0f", "strings: records/s": ",.0f", "first second: records/s": ",.0f", "later: records/s": ",.0f",
          "MB/s": ".0f", "of these by the encoder: MB/s": ".0f", "encoded at once": "", "main thread, cores": ".2f",
          "other threads, cores": ".2f", "settled, bytes a record": ".1f", "young memory, MB": ",.0f",

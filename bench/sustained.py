@@ -1,32 +1,48 @@
-"""New values at full speed for minutes, under new keys, by SET with ckv.prefixes "*" and default settings: what one encoder thread keeps
-up with, what all threads take for it, and how far memory is above what the same records take when all is settled."""
+"""New values at full speed for minutes, over old ones once all keys are there, by SET with ckv.prefixes "*" and default settings: what one
+encoder thread keeps up with, what all threads take for it, and how far memory is above what the records take when all is settled."""
 
 import contextlib
+import itertools
 import os
 import subprocess
+import threading
 import time
 
 from load import BENCH, CONNECTIONS, DEPTH, Data, progress
 from measure import cpu_seconds, machine, settle, used_memory, version
 from server import Failed, Server
 
-STRINGS_SECONDS = 5  # of which the rate is taken; they take much more memory
-RECORDS = 1_000_000_000  # more than there is time for
+STRINGS_SECONDS = 5  # of which the rate is taken
+FIRST = 100_000_000  # key
 PAUSE = 0.25  # between looks
 
 
 @contextlib.contextmanager
-def writing(server, data):
-    line = [BENCH, "--server", "strings", "--data", data.path, "--records", str(RECORDS), "--port", str(server.port),
+def writing(server, data, records):
+    """Each round begins a key later, so that every key has another value."""
+    line = [BENCH, "--server", "strings", "--data", data.path, "--records", str(records), "--port", str(server.port),
             "--pipeline", str(DEPTH), "--clients", str(CONNECTIONS)]
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL)
+    over, failed = threading.Event(), []
+
+    def write():
+        for turn in itertools.count():
+            process = subprocess.Popen([*line, "--first", str(FIRST + turn)], stdout=subprocess.DEVNULL)
+            while process.poll() is None and not over.wait(0.01):
+                pass
+            if over.is_set() or process.returncode:
+                process.kill()
+                failed.extend([process.wait()] if not over.is_set() else [])
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
     try:
         yield
-        if process.poll() is not None:
-            raise Failed(f"{' '.join(line)} ended with {process.returncode}")
     finally:
-        process.kill()
-        process.wait()
+        over.set()
+        writer.join()
+    if failed:
+        raise Failed(f"{' '.join(line)} ended with {failed[0]}")
 
 
 def all_threads_seconds(server):
@@ -38,17 +54,22 @@ def all_threads_seconds(server):
     return seconds
 
 
+def commands(server):
+    return int(server.info("stats")["total_commands_processed"])
+
+
 def look(server):
     ckv = server.info("ckv")
-    found = {"used": used_memory(server), "main": cpu_seconds(server), "all": all_threads_seconds(server), "at": time.monotonic()}
+    found = {"used": used_memory(server), "written": commands(server), "main": cpu_seconds(server), "all": all_threads_seconds(server),
+             "at": time.monotonic()}
     return found | {name: int(ckv[f"ckv_{name}"]) for name in ("records", "young_encoded", "encoded_at_once", "young_limit")}
 
 
-def looks(server, data, seconds):
+def looks(server, data, options):
     """Of a server that is written to for so long."""
     found = [look(server)]
-    with writing(server, data):
-        while found[-1]["at"] < found[0]["at"] + seconds:
+    with writing(server, data, options.records):
+        while found[-1]["at"] < found[0]["at"] + options.seconds:
             time.sleep(PAUSE)
             found.append(look(server))
     return found
@@ -56,7 +77,8 @@ def looks(server, data, seconds):
 
 def rates(first, last):
     """A second, between two looks."""
-    return {name: (last[name] - first[name]) / (last["at"] - first["at"]) for name in first if name not in ("at", "used", "young_limit")}
+    return {name: (last[name] - first[name]) / (last["at"] - first["at"])
+            for name in ("written", "young_encoded", "encoded_at_once", "main", "all")}
 
 
 def above(looks, used_before, settled):
@@ -65,12 +87,11 @@ def above(looks, used_before, settled):
 
 
 def string_rate(options, data):
-    """Strings are counted by the server."""
-    with Server(options, loadmodule=None) as server, writing(server, data):
+    with Server(options, loadmodule=None) as server, writing(server, data, options.records):
         time.sleep(1)
-        began, before = time.monotonic(), server.call("DBSIZE")
+        began, before = time.monotonic(), commands(server)
         time.sleep(min(STRINGS_SECONDS, options.seconds))
-        return (server.call("DBSIZE") - before) / (time.monotonic() - began)
+        return (commands(server) - before) / (time.monotonic() - began)
 
 
 def file(options, data):
@@ -79,14 +100,14 @@ def file(options, data):
     progress.step(f"{data.name}: ckv")
     with Server(options, **{"ckv.prefixes": "*"}) as server:
         before = used_memory(server)
-        seen = looks(server, data, options.seconds)
+        seen = looks(server, data, options)
         time.sleep(PAUSE)
         records = look(server)["records"]
         settle(server)
         settled = (used_memory(server) - before) / records
     early = next(look for look in seen if look["at"] >= seen[0]["at"] + 1)
     late = seen[len(seen) // 2:]
-    return found | {"early": rates(seen[0], early), "late": rates(late[0], late[-1]), "records": records, "settled": settled,
+    return found | {"early": rates(seen[0], early), "late": rates(late[0], late[-1]), "settled": settled,
                     "young_limit": seen[-1]["young_limit"], "above": above(late, before, settled), "mean": data.mean(records)}
 
 
@@ -95,6 +116,6 @@ def run(options):
     files = [Data(path) for path in options.data]
     found = {data.name: file(options, data) for data in files}
     return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
-            "records": max(row["records"] for row in found.values()), "files": found, "written_for": options.seconds,
-            "seconds": time.monotonic() - began,
-            "command": f"bench/compare.py sustained --seconds {options.seconds:.0f} " + " ".join(f"--data {data.name}" for data in files)}
+            "records": options.records, "files": found, "seconds": time.monotonic() - began,
+            "command": f"bench/compare.py sustained --records {options.records} --seconds {options.seconds:.0f} "
+                       + " ".join(f"--data {data.name}" for data in files)}
