@@ -45,6 +45,7 @@ int64_t maxmemory_room(void);
  * map, or we would at once evict all of it, record by record. So the setting is held a little above
  * what is used, and goes down to where it is wanted as room is made, or at once if none is. */
 void maxmemory_hold(void);
+/* Whether it is above that. */
 bool maxmemory_held(void);
 void maxmemory_step_down(bool room_is_made);
 /* Whether a setting changes because of that. */

@@ -14,6 +14,7 @@ static pause_end *tell_when_over;
 
 /* By database, and those of slots that were arriving. NULL: none. */
 static RedisModuleDict *untold, *arriving;
+static uint64_t unhidden; /* when all that are arriving were still hidden */
 
 bool untold_arrives(const RedisModuleString *key) {
     return places_layout() == PLACES_SLOTS && maps_hidden(places_of_string(key)) &&
@@ -46,14 +47,12 @@ static void tell(uint64_t db, RedisModuleString *key) {
     if (move_db_of_record(key, MOVE_ALL, (int)db) != (int)db) move_call(MOVE_CALL_OUT, db, key);
 }
 
-static bool is_untold(uint64_t db, const RedisModuleString *key) {
-    return move_calls_has(untold, db, key) ||
-           (move_calls_has(arriving, db, key) && !untold_arrives(key));
-}
-
 void untold_tell(RedisModuleString *key) {
-    for (int db = 0; (untold || arriving) && untold_may_tell() && db < maps_dbs(); db++)
-        if (is_untold((uint64_t)db, key)) tell((uint64_t)db, key);
+    bool arrived = arriving && unhidden != maps_unhidden() && !untold_arrives(key);
+    for (int db = 0; (untold || arrived) && untold_may_tell() && db < maps_dbs(); db++)
+        if (move_calls_has(untold, (uint64_t)db, key) ||
+            (arrived && move_calls_has(arriving, (uint64_t)db, key)))
+            tell((uint64_t)db, key);
 }
 
 void untold_tell_all(void) {
@@ -65,7 +64,6 @@ void untold_tell_all(void) {
 #define STEP_MS 10
 
 static timer steps;
-static uint64_t unhidden; /* when all that are noted were still hidden */
 
 static void tell_if_arrived(uint64_t db, RedisModuleString *key) {
     if (untold_arrives(key))
