@@ -4,11 +4,10 @@ another measurement (scale)."""
 
 import struct
 import tempfile
-import time
 from types import SimpleNamespace
 
-from load import CONNECTIONS, DEPTH, Data, bench, progress
-from measure import cpu_seconds, machine, medians, settle, version
+from load import CONNECTIONS, DEPTH, bench, progress
+from measure import by_file, cpu_seconds, medians, settle
 from server import Server
 
 SERVERS = {"strings": {"loadmodule": None}, "ckv": {"ckv.prefixes": "*", "ckv.young-memory": "4gb"}}
@@ -73,10 +72,4 @@ def file(options, data):
 
 
 def run(options):
-    began = time.monotonic()
-    files = [Data(path) for path in options.data]
-    found = {data.name: file(options, data) for data in files}
-    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
-            "records": options.records, "files": found, "seconds": time.monotonic() - began,
-            "command": f"bench/compare.py long_values --records {options.records} --rounds {options.rounds} "
-                       + " ".join(f"--data {data.name}" for data in files)}
+    return by_file(options, file, f"long_values --records {options.records} --rounds {options.rounds}")

@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import time
 
-from load import progress
+from load import Data, progress
 from server import Failed
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -25,6 +25,16 @@ def machine():
 
 def version(*line):
     return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def by_file(options, file, line):
+    """What is told of a verb that measures one file of data after the other; `line` is how it was called."""
+    began = time.monotonic()
+    files = [Data(path) for path in options.data]
+    found = {data.name: file(options, data) for data in files}
+    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
+            "records": options.records, "files": found, "seconds": time.monotonic() - began,
+            "command": " ".join(["bench/compare.py", line, *(f"--data {data.name}" for data in files)])}
 
 
 def used_memory(server):

@@ -8,8 +8,8 @@ import subprocess
 import threading
 import time
 
-from load import BENCH, CONNECTIONS, DEPTH, Data, progress
-from measure import cpu_seconds, machine, settle, used_memory, version
+from load import BENCH, CONNECTIONS, DEPTH, progress
+from measure import by_file, cpu_seconds, settle, used_memory
 from server import Failed, Server
 
 STRINGS_SECONDS = 5  # of which the rate is taken
@@ -29,9 +29,12 @@ def writing(server, data, records):
             process = subprocess.Popen([*line, "--first", str(FIRST + turn)], stdout=subprocess.DEVNULL)
             while process.poll() is None and not over.wait(0.01):
                 pass
-            if over.is_set() or process.returncode:
+            if over.is_set():
                 process.kill()
-                failed.extend([process.wait()] if not over.is_set() else [])
+                process.wait()
+                return
+            if process.returncode:
+                failed.append(process.returncode)
                 return
 
     writer = threading.Thread(target=write)
@@ -112,10 +115,4 @@ def file(options, data):
 
 
 def run(options):
-    began = time.monotonic()
-    files = [Data(path) for path in options.data]
-    found = {data.name: file(options, data) for data in files}
-    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
-            "records": options.records, "files": found, "seconds": time.monotonic() - began,
-            "command": f"bench/compare.py sustained --records {options.records} --seconds {options.seconds:.0f} "
-                       + " ".join(f"--data {data.name}" for data in files)}
+    return by_file(options, file, f"sustained --records {options.records} --seconds {options.seconds:.0f}")
