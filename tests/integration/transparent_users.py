@@ -3,11 +3,18 @@
 import redis
 
 
+class Parser(redis.connection.DefaultParser):
+    """Errors word for word. Those that are errors of the connection elsewhere, as NOAUTH, would be left in the buffer and read again and
+    again."""
+
+    EXCEPTION_CLASSES = {}
+
+
 class Replies:
     """What the commands of a connection are answered, bare."""
 
     def __init__(self, server, user=None):
-        self.connection = redis.Connection(port=server.port, socket_timeout=60, lib_name=None, lib_version=None)
+        self.connection = redis.Connection(port=server.port, socket_timeout=60, lib_name=None, lib_version=None, parser_class=Parser)
         self.connection.connect()
         if user:
             assert self.ask([["AUTH", user, "pw"]]) == [b"OK"]
@@ -19,7 +26,7 @@ class Replies:
     def read(self):
         try:
             return self.connection.read_response(disable_decoding=True, disconnect_on_error=False)
-        except redis.RedisError as error:
+        except redis.ResponseError as error:
             return error
 
     def close(self):
