@@ -15,7 +15,9 @@
 #include "keyspace/spent.h"
 #include "server/clock.h"
 #include "server/feed.h"
+#include "server/filter.h"
 #include "server/loop.h"
+#include "server/own_call.h"
 #include "server/settings.h"
 #include "server/timer.h"
 
@@ -26,6 +28,10 @@
 #define IDLE_MS    100 /* between slices: with nothing to do, */
 #define BUSY_MS    10  /* with something to do, */
 #define HURRIED_MS 1   /* with a client waiting for it, or memory full */
+/* Slices that come later than this were kept waiting by long pipelines. */
+#define LATE_US 5000
+/* So many commands of one are carried out before the time is looked at. */
+#define COMMANDS 8
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
@@ -66,7 +72,8 @@ static void step_eviction(RedisModuleCtx *ctx, uint64_t deadline_us) {
     full = evict_step(ctx, deadline_us);
 }
 
-#define STEPS 5
+#define STEPS       5
+#define QUIET_STEPS 2 /* the first: they tell nobody of anything */
 static void (*const steps[STEPS])(RedisModuleCtx *, uint64_t) = {
     step_young, step_codecs, step_expiry, step_eviction, defrag_step};
 
@@ -75,26 +82,48 @@ static bool keeps_records(unsigned step) {
     return steps[step] != step_expiry && steps[step] != step_eviction;
 }
 
-/* Each has its turn to be the first: who comes later has what time the others leave. What a slice
- * takes out is told of by one command (keyspace/removals.h), so only one step does. */
-static void take_steps(RedisModuleCtx *ctx) {
+/* The first so many. Each has its turn to begin: who comes later has what time the others leave.
+ * What a slice takes out is told of by one command (keyspace/removals.h), so only one step does. */
+static void take_steps(RedisModuleCtx *ctx, unsigned count) {
     static unsigned turn;
     uint64_t deadline_us = clock_monotonic_us() + SLICE_US;
     uint64_t gone = ckv.stats.expired + ckv.stats.evicted;
     turn++;
-    for (unsigned i = 0; i < STEPS && clock_monotonic_us() < deadline_us; i++) {
-        unsigned step = (turn + i) % STEPS;
+    for (unsigned i = 0; i < count && clock_monotonic_us() < deadline_us; i++) {
+        unsigned step = (turn + i) % count;
         if (keeps_records(step) || ckv.stats.expired + ckv.stats.evicted == gone)
             steps[step](ctx, deadline_us);
     }
 }
 
 static timer slices;
+static uint64_t due_us;  /* when they were to come */
+static uint64_t next_us; /* when some may come between commands */
+
+static void note_time(uint64_t began_us) {
+    uint64_t took_us = clock_thread_us() - began_us;
+    if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
+}
+
+/* Where commands come in long pipelines the server looks at its timers a few times a second: the
+ * encoders would do nothing most of the time, and new dictionaries would take a minute to come. So
+ * what is told to nobody goes on between commands, too. */
+static void between_commands(RedisModuleCommandFilterCtx *command) {
+    static unsigned passed;
+    (void)command;
+    if (++passed % COMMANDS || own_call_open() || clock_monotonic_us() < next_us) return;
+    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LOADING) return;
+    uint64_t began_us = clock_thread_us();
+    take_steps(ckv.ctx, QUIET_STEPS);
+    next_us = clock_monotonic_us() + 1000 * (settle_much() ? HURRIED_MS : BUSY_MS);
+    note_time(began_us);
+}
 
 static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     uint64_t began_us = clock_thread_us();
-    take_steps(ctx);
+    bool late = clock_monotonic_us() > due_us + LATE_US;
+    take_steps(ctx, STEPS);
     renamed_maps_step();
     old_codecs_free();
     map_shared_trim(&ckv.shared);
@@ -103,13 +132,14 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     due_rest();
     loop_rest();
     active_expiry_own_step(ctx);
-    bool busy = spent_step() || reencode_running() || train_running() || evict_near() ||
-                settle_running() || defrag_running();
+    bool goes_on = reencode_running() || train_running() || settle_running();
+    bool busy = spent_step() || goes_on || evict_near() || defrag_running();
     bool hurried = reencode_awaited() || full || settle_much();
-    int wait_ms = much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
-    timer_set(ctx, &slices, hurried ? HURRIED_MS : wait_ms);
-    uint64_t took_us = clock_thread_us() - began_us;
-    if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
+    int wait_ms = hurried ? HURRIED_MS : much_expires ? expire_wait_ms() : busy ? BUSY_MS : IDLE_MS;
+    timer_set(ctx, &slices, wait_ms);
+    next_us = due_us = clock_monotonic_us() + 1000 * (uint64_t)wait_ms;
+    filter_set(ctx, FILTER_GO_ON, late && goes_on ? between_commands : NULL);
+    note_time(began_us);
 }
 
 void cron_start(RedisModuleCtx *ctx) {

@@ -16,7 +16,7 @@
 /* Less than 1 in this of the sample is not looked for any longer. */
 #define HARDLY 16
 /* A sample of a kind of values that is as good as whole. */
-#define ENOUGH (CODEC_SAMPLE_VALUES / 4 * 3)
+#define ENOUGH(wanted) ((wanted) / 4 * 3)
 
 /* Samples, each behind its length, in chunks: one block that grows would be copied, and that takes
  * the main thread tens of milliseconds. */
@@ -33,7 +33,8 @@ typedef struct collection {
 } collection;
 
 static struct {
-    bool trial; /* some records are kept for it */
+    bool trial;    /* some records are kept for it */
+    size_t wanted; /* of each kind of values. Bytes */
     bool again; /* a round for kinds of values of which the first one gave little; none are kept */
     maps_cursor cursor;
     uint32_t seen, seen_before; /* records of the bucket: in this step, in those before it */
@@ -115,7 +116,7 @@ static uint64_t next_random(void) {
 }
 
 static bool has_enough(int kind) {
-    return job.chance[kind] == 0 || job.samples[kind].used >= CODEC_SAMPLE_VALUES;
+    return job.chance[kind] == 0 || job.samples[kind].used >= job.wanted;
 }
 
 static bool sampled_enough(void) {
@@ -178,14 +179,15 @@ static size_t at_most(uint64_t bytes, size_t most) {
     return bytes < most ? (size_t)bytes : most;
 }
 
-void sampling_start(bool trial) {
+void sampling_start(bool trial, size_t wanted) {
     map_totals all = maps_totals().totals;
-    uint64_t values = codec_sample_chance(all.value_bytes, CODEC_SAMPLE_VALUES);
+    uint64_t values = codec_sample_chance(all.value_bytes, wanted);
+    job.wanted = wanted;
     job.again = false;
     job.trial = trial;
     job.last_stem_len = 0;
     trial_start(TRIAL_KEY, at_most(all.key_bytes, CODEC_SAMPLE_KEYS));
-    trial_start(TRIAL_VALUE, at_most(all.value_bytes, CODEC_SAMPLE_VALUES));
+    trial_start(TRIAL_VALUE, at_most(all.value_bytes, wanted));
     start_round(values, values, codec_sample_chance(all.key_bytes, CODEC_SAMPLE_KEYS));
 }
 
@@ -194,11 +196,12 @@ void sampling_start(bool trial) {
  * 0: there is enough. */
 static uint64_t chance_again(int kind, size_t all_used) {
     collection *c = &job.samples[kind];
-    if (c->used >= ENOUGH || c->used <= all_used / HARDLY || job.chance[kind] == CODEC_SAMPLE_ALL)
+    if (c->used >= ENOUGH(job.wanted) || c->used <= all_used / HARDLY ||
+        job.chance[kind] == CODEC_SAMPLE_ALL)
         return 0;
     double all = (double)c->used * (double)CODEC_SAMPLE_ALL / (double)job.chance[kind];
     forget(c);
-    return codec_sample_chance((uint64_t)all, CODEC_SAMPLE_VALUES);
+    return codec_sample_chance((uint64_t)all, job.wanted);
 }
 
 /* At the end of a round. False: there is another. */

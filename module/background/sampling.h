@@ -27,9 +27,9 @@ typedef enum sampling_kind {
 /* Once, at load. */
 void sampling_init(void);
 
-/* Begins. `trial`: some records are kept from it for trial.h. What was taken before must be
- * forgotten. */
-void sampling_start(bool trial);
+/* Begins; `wanted` bytes of each kind of values are enough. `trial`: some records are kept from it
+ * for trial.h. What was taken before must be forgotten. */
+void sampling_start(bool trial, size_t wanted);
 
 /* Goes on until a time, clock_monotonic_us(). False: there is more to do. */
 bool sampling_step(uint64_t deadline_us);

@@ -7,7 +7,8 @@
  *
  * Values are encoded when they have been left alone for a second; at any age when they fill more
  * than three quarters of what they may; and all of them when memory is short, or a client waits.
- * While a training runs they wait for what it learns, unless one of these presses.
+ * While a training runs they wait for what it learns, unless one of these presses; for the first
+ * one also where they fill what they may.
  */
 #ifndef CKV_SETTLE_H
 #define CKV_SETTLE_H

@@ -18,12 +18,15 @@
 #include <stdlib.h>
 
 #define GROWN 4 /* times the data, since the last sample was taken */
+/* Until the first codec is there everything takes many times the room: it is learned from this much
+ * at most, in seconds, and counts as learned from no more. Bytes. */
+#define FIRST_SAMPLE (2u << 20)
 /* Of ckv.maxmemory a codec takes no more, or it would fill it when that is lowered. */
 #define CODEC_LIMIT_SHARE(n) ((n) / 8)
 /* A codec is given up that takes more than it may by so many times. */
 #define OUTSIZED 2
-/* Of a core, for the thread that learns while no client waits, and something is known already: see
- * core/base/pace.h. */
+/* Of a core, for the thread that learns while no client waits, and something of the data is known
+ * already: see core/base/pace.h. */
 #define TRAINING_PERCENT 33
 /* Data that has grown by a quarter is worth a training in a lull. */
 #define GROWN_QUIETLY(n) ((n) + (n) / 4)
@@ -90,14 +93,25 @@ static bool may_stay(void) {
     return job.clients.count == 0 && !outsized(raw_bytes());
 }
 
+static bool nothing_known(void) {
+    return codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
+}
+
+/* Hardly anything of the data is known. */
+static bool is_new(void) {
+    return nothing_known() || raw_bytes() >= GROWN * GROWN * codecs_data_bytes(&ckv.shared.codecs);
+}
+
 static void start_sampling(void) {
+    bool first = nothing_known() && job.clients.count == 0;
+    size_t sample = first ? FIRST_SAMPLE : CODEC_SAMPLE_VALUES;
     job.sampling = true;
     job.trial = may_stay();
     job.data_bytes = raw_bytes();
+    if (first && job.data_bytes > sample) job.data_bytes = sample;
     job.written_bytes = codecs_written_bytes(&ckv.shared.codecs);
     job.level = (int)ckv.config.compression_level;
-    job.max_bytes = allowance(job.data_bytes);
-    sampling_start(job.trial);
+    sampling_start(job.trial, sample);
 }
 
 /* ---- learning, on a thread of its own -------------------------------------------------------- */
@@ -148,9 +162,8 @@ static void start_learning(void) {
     job.in_vain = false;
     atomic_store(&finished, false);
     atomic_store(&learning, true);
-    bool urgent = job.clients.count > 0 || job.later.count > 0 ||
-                  codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
-    atomic_store(&percent, urgent ? 100 : TRAINING_PERCENT);
+    bool waited_for = job.clients.count > 0 || job.later.count > 0;
+    atomic_store(&percent, waited_for || is_new() ? 100 : TRAINING_PERCENT);
     if (!thread_start(run)) {
         ckv_log("warning", "can't start a thread to train on");
         sampling_forget();
@@ -256,7 +269,7 @@ static bool grown_or_changed(void) {
     const codecs *all = &ckv.shared.codecs;
     uint64_t known = codecs_data_bytes(all);
     /* Where nothing was worth learning, what is written in the place of other data may be. */
-    uint64_t seen = codecs_current_id(all) == CODEC_RAW ? known + codecs_written_bytes(all) : raw;
+    uint64_t seen = nothing_known() ? known + codecs_written_bytes(all) : raw;
     return seen >= GROWN * known || codecs_drifted(all) ||
            (at_rest && seen >= GROWN_QUIETLY(known));
 }
@@ -301,6 +314,7 @@ bool train_step(uint64_t deadline_us) {
         end_in_vain();
         return false;
     }
+    job.max_bytes = allowance(raw_bytes());
     evict_reserve(job.max_bytes);
     if (evict_reserved()) start_learning();
     return false;

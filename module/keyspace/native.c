@@ -1,6 +1,7 @@
 /* native.c: what the server itself holds. See native.h. */
 #include "keyspace/native.h"
 
+#include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/native_calls.h"
@@ -104,6 +105,14 @@ void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (move_in(ctx, key) == MOVE_DONE) replicate_moved_in(ctx, key);
 }
 
+static void note_if_long(RedisModuleString *key, RedisModuleCallReply *reply) {
+    size_t len;
+    const char *name = RedisModule_StringPtrLen(key, &len);
+    bool is_string = reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING;
+    if (is_string && RedisModule_CallReplyLength(reply) >= LONG_STRING)
+        long_strings_note(name, len);
+}
+
 /* Whether SET is given this option. All but these four are followed by a value. */
 static bool set_has(RedisModuleString **argv, int argc, const char *option) {
     static const char *const alone[] = {"nx", "xx", "get", "keepttl"};
@@ -169,6 +178,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (other_type || wrote_nothing(name, argv, argc, reply)) what = WRITTEN_NOTHING;
     /* Replicas make a record also of a long value that comes in one piece. */
     bool is_long = what == WRITTEN_PART && number_of(reply) > NATIVE_CHANGED_IN_PART;
+    if (what == WRITTEN_NOTHING) note_if_long(argv[1], reply);
     native_reply(ctx, reply);
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
     if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1]))

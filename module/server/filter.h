@@ -15,6 +15,7 @@
 
 /* What is done with a command, in this order. */
 typedef enum filter_step {
+    FILTER_GO_ON,     /* background/cron.c */
     FILTER_MAKE_ROOM, /* background/evict.c */
     FILTER_SERVE,     /* transparent/serve.c */
     FILTER_RENEW,     /* nothing: filter_renew_begin() */

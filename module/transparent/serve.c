@@ -3,6 +3,7 @@
 
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
+#include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/places.h"
@@ -22,6 +23,7 @@
 #include "transparent/leave.h"
 #include "transparent/lent.h"
 #include "transparent/permission.h"
+#include "transparent/positions.h"
 #include "transparent/serve_key.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
@@ -181,48 +183,17 @@ static void leave_script(filtered *f, int argc) {
 
 /* ---- commands that are served ---------------------------------------------------------------- */
 
-/* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
-static bool is_about_key(filtered *f, const catalogue_entry *e, int argc) {
-    static const char *const words[] = {"encoding", "freq", "idletime", "refcount"};
-    if (!strcmp(e->name, "memory")) return argc > 2 && arg_is(arg(f, 1), "usage");
-    for (size_t w = 0; argc == 3 && w < sizeof words / sizeof *words; w++)
-        if (arg_is(arg(f, 1), words[w])) return true;
-    return false;
-}
-
-/* Where the keys of a served command begin, and how they go on; false: nowhere. */
-static bool keys_of(filtered *f, const catalogue_entry *e, int argc, int *first, int *last,
-                    int *step) {
-    *first = *last = *step = 1;
-    switch (served_keys_of(e->served)) {
-    case SERVED_FIRST:
-    case SERVED_STORE:
-        return argc > 1;
-    case SERVED_SECOND:
-        *first = *last = 2;
-        return is_about_key(f, e, argc);
-    case SERVED_ANY:
-        *last = argc - 1;
-        return true;
-    case SERVED_PAIRS:
-        *last = argc - 2;
-        *step = 2;
-        return argc % 2 == 1;
-    case SERVED_COUNTED: {
-        long long pairs;
-        bool number = RedisModule_StringToLongLong(arg(f, 1), &pairs) == REDISMODULE_OK;
-        if (!number || pairs <= 0 || pairs > (argc - 2) / 2) return false;
-        *first = 2;
-        *last = 2 * (int)pairs;
-        *step = 2;
-        return true;
-    }
-    case SERVED_KEYLESS:
-    case SERVED_CURSOR:
-    case SERVED_FIGURES:
-        break;
-    }
-    return false;
+/* What is too long for us to make smaller stays the server's, as where strings move in: to copy it
+ * takes a thousand times as long as to take it over. */
+static bool leaves_long(filtered *f, const catalogue_entry *e, int argc, int last) {
+    bool writes = served_keys_of(e->served) == SERVED_FIRST && served_writes_strings(e->served);
+    size_t len = 0;
+    for (int i = last + 1; writes && i < argc && len <= CODEC_ZSTD_MAX; i++)
+        RedisModule_StringPtrLen(arg(f, i), &len);
+    if (len <= CODEC_ZSTD_MAX) return false;
+    const char *key = RedisModule_StringPtrLen(arg(f, last), &len);
+    long_strings_note(key, len);
+    return true;
 }
 
 /* Whether ours can do it: of several keys any may match, or all have to. */
@@ -231,8 +202,7 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
     bool any = served_keys_of(e->served) == SERVED_ANY;
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
-    if (any) return false;
-    return arguments_known(f, e->name, argc, last);
+    return !any && arguments_known(f, e->name, argc, last) && !leaves_long(f, e, argc, last);
 }
 
 /* Whether a key's records, if there are any, are here. In a cluster they may be on their way to
@@ -249,9 +219,17 @@ static void leave_expired(filtered *f, int first, int last, int step) {
         leave_if(arg(f, i), MOVE_EXPIRED);
 }
 
+/* Of a name under which the server had a long string. */
+static bool has_record(const char *key, size_t len) {
+    bool any = move_any_record(key, len, MOVE_ALL);
+    if (any) long_strings_forget(key, len);
+    return any;
+}
+
 static bool may_have_record(const char *key, size_t len) {
-    return settings_import_mode() ? move_any_record(key, len, MOVE_ALL)
-                                  : key_shapes_may_hold(&ckv.shared.shapes, key, len);
+    if (settings_import_mode()) return move_any_record(key, len, MOVE_ALL);
+    if (!key_shapes_may_hold(&ckv.shared.shapes, key, len)) return false;
+    return !long_strings_have(key, len) || has_record(key, len);
 }
 
 /* Whether none of the keys has a record, nor will have one when the command runs. Then the server's
@@ -330,7 +308,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     if (!fits(e, argc)) return;
     bool lists = served_lists(e->served);
     bool keyless = lists || served_keys_of(e->served) == SERVED_FIGURES;
-    if (!keyless && !keys_of(f, e, argc, &first, &last, &step)) return;
+    if (!keyless && !positions_of(f, e, argc, &first, &last, &step)) return;
     if (crosses_slots(f, first, last, step)) return;
     if (!keyless && queued_in_open_slot(f, first, last, step)) {
         leave_range(f, argc, first, last, step);

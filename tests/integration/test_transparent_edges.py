@@ -79,6 +79,50 @@ def test_a_long_value_that_is_changed_in_part_is_there_after_a_restart(own_serve
         assert r.get("key") == b"head" + b"v" * 9_996 + b"tail"
 
 
+LONG = b"a value that is too long " * 80_000  # 2 MB
+SETS = ["SET key {}", "SET key {} EX 100", "SETEX key 100 {}", "PSETEX key 100000 {}", "GETSET key {}", "SET key {} GET", "SET key {} XX", "SETNX new {}"]
+
+
+def ask(r, line, value, how):
+    words = [value if word == "{}" else word for word in line.split()]
+    if how == "script":
+        return r.eval("return redis.call(unpack(ARGV))", 0, *words)
+    if how == "transaction":
+        with r.pipeline(transaction=True) as pipe:
+            return pipe.execute_command(*words).execute()[0]
+    return r.execute_command(*words)
+
+
+@pytest.mark.parametrize("how", ["command", "script", "transaction"])
+@pytest.mark.parametrize("line", SETS)
+def test_a_value_of_more_than_a_megabyte_is_left_to_the_server(server, line, how):
+    key = line.split()[1]
+    with server.client() as r:
+        r.set("key", "before", ex=1000)
+        answer = ask(r, line, LONG, how)
+        assert answer == (b"before" if "GET" in line else 1 if "SETNX" in line else b"OK") or answer is True
+        for _ in range(2):
+            assert r.info("ckv")["ckv_records"] == (1 if key == "new" else 0)
+            assert r.get(key) == LONG and r.strlen(key) == len(LONG) and r.object("encoding", key) == b"raw"
+        assert (0 < r.ttl(key) <= 100) == ("100" in line)
+        r.set(key, "short")
+        assert r.get(key) == b"short"
+        if how != "transaction":  # whose keys stay the server's for a while, where it does not tell whose EXEC comes
+            assert r.info("ckv")["ckv_records"] == (2 if key == "new" else 1)
+
+
+def test_a_long_string_of_the_servers_is_read_by_its_own_command(server):
+    """Which is told by who is counted: what is served is called by ckv, and not by the client."""
+    with server.client() as r:
+        r.set("other", "of the same shape")
+        r.set("key", LONG)
+        before = info(r)["moved_out"]
+        assert r.getrange("key", -5, -1) == LONG[-5:] and r.append("key", "more") == len(LONG) + 4
+        assert r.getdel("key") == LONG + b"more" and r.get("key") is None and info(r)["moved_out"] == before
+        r.set("key", "short")
+        assert [r.get("key"), r.get("other")] == [b"short", b"of the same shape"] and info(r)["records"] == 2
+
+
 def test_the_number_of_maps_may_be_set_to_what_it_is(server):
     with server.client() as r:
         assert r.config_set("ckv.maps", 512) == b"OK"

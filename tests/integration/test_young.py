@@ -4,6 +4,7 @@ the replies are those of a plain dictionary, and memory stays within what was se
 import os
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -101,6 +102,29 @@ def test_memory_is_bounded(own_server, limit):
             assert limit // 2 < fields["young_bytes"] <= limit
         assert fields["encoded_at_once"] > 0
         compare(r, stored)
+
+
+WRITES_FOR_LONG = """
+local function encoded() return tonumber(string.match(redis.call('INFO', 'ckv'), 'ckv_young_encoded:(%d+)')) end
+local before = encoded()
+for i = 1, 3000 do redis.call('CSET', ARGV[1] .. i % 1000, string.rep(ARGV[1] .. i .. ' and so on, ', 30)) end
+return encoded() - before
+"""
+
+
+def test_encoders_are_fed_while_timers_wait(own_server):
+    """Scripts of two clients, one behind the other, as long pipelines are: no timer comes by within one."""
+    server = own_server({"ckv.young-memory": "64kb"})
+    found = []
+
+    def write(name):
+        with server.client() as r:
+            while not any(found) and len(found) < 200:
+                found.append(r.eval(WRITES_FOR_LONG, 0, name))
+
+    with ThreadPoolExecutor() as clients:
+        list(clients.map(write, "ab"))
+    assert any(found)
 
 
 def test_without_threads_all_is_encoded_at_once(own_server):

@@ -1,0 +1,26 @@
+/* long_strings.c: see long_strings.h. */
+#include "keyspace/long_strings.h"
+
+#include "keyspace/names.h"
+
+/* Names, and bytes of one. */
+#define NAMES_MAX    4096
+#define NAME_LEN_MAX 1024
+
+static RedisModuleDict *names; /* NULL: none */
+
+void long_strings_note(const char *name, size_t len) {
+    if (len > NAME_LEN_MAX) return;
+    if (names && RedisModule_DictSize(names) == NAMES_MAX) names_free(&names);
+    if (!names) names = RedisModule_CreateDict(NULL);
+    RedisModule_DictReplaceC(names, (void *)name, len, NULL);
+}
+
+bool long_strings_have(const char *name, size_t len) {
+    return names_hold(names, name, len);
+}
+
+void long_strings_forget(const char *name, size_t len) {
+    RedisModule_DictDelC(names, (void *)name, len, NULL);
+    names_free_if_empty(&names);
+}
