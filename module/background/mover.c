@@ -205,8 +205,7 @@ static const char *kept_by(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
     uint64_t now_us = clock_monotonic_us();
     if (pause_holds()) mover.paused_us = now_us;
-    if (flags & (REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING))
-        return "a file that is loaded";
+    if (role_loads_aside(ctx)) return "a file that is loaded";
     if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";
     if (child_at_work()) return "a child that saves";
     return follows_only(flags) ? "the primary" : NULL;

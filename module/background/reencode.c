@@ -27,6 +27,9 @@
 #define FAST_ONE_IN_LULL 8
 #define IN_VAIN          8
 #define WORTH_ONE_IN     64.0
+/* So many pages that are left are given to the encoders again, as long as each time leaves less
+ * than half of them. */
+#define MANY_LEFT 64
 /* Times that a batch is away, until the next one but in a lull: it is to take a third of a core. It
  * may have been away for other reasons than to be worked on. */
 #define REST    2
@@ -40,8 +43,9 @@ static struct {
     uint64_t patience;                          /* until the next one: 1 or IN_VAIN */
     uint64_t arrivals;                          /* of maps, when it began */
     maps_cursor cursor;
-    mem_retired old; /* pages that are written anew */
-    uint64_t left;   /* pages that the encoders could not write anew, or could in vain */
+    mem_retired old;      /* pages that are written anew */
+    uint64_t left;        /* pages that the encoders could not write anew, or could in vain; */
+    uint64_t left_before; /* the last time that all were given to them */
     waiting clients;
     uint64_t young;   /* where their encoding must come to before the clients are answered */
     uint64_t full_us; /* since when there was no room for a large value to be young; 0: there is */
@@ -76,6 +80,7 @@ static void start(bool fast_only, bool aside) {
     pages.open = NULL;
     pass.stage = aside ? GIVING : HERE;
     pass.left = aside ? 0 : UINT64_MAX;
+    pass.left_before = UINT64_MAX;
     pass.fast_only = fast_only;
     pass.before = pass.now = 0;
     if (aside) ckv.shared.codecs.fast = 0;
@@ -203,6 +208,23 @@ static void begin_here(void) {
     maps_cursor_start(&pass.cursor);
 }
 
+/* Pages were written to while they were away. */
+static bool gives_again(void) {
+    if (pass.fast_only || pass.left < MANY_LEFT || pass.left >= pass.left_before / 2) return false;
+    return encoders_there();
+}
+
+static void end_round(void) {
+    if (!gives_again()) {
+        begin_here();
+        return;
+    }
+    pass.left_before = pass.left;
+    pass.left = 0;
+    pass.stage = GIVING;
+    maps_cursor_start(&pass.cursor);
+}
+
 /* ---- here ------------------------------------------------------------------------------------ */
 
 /* Whether large values may become young, for the encoders: not where memory is short, nor where
@@ -265,7 +287,7 @@ void reencode_step(uint64_t deadline_us) {
     if (pass.stage == DONE) start_if_many_are_fast();
     collect(now_ticks, deadline_us);
     if (pass.stage == GIVING) distribute(deadline_us);
-    if (pass.stage == WAITING && pages.away == 0) begin_here();
+    if (pass.stage == WAITING && pages.away == 0) end_round();
     if (pass.stage == HERE) go_on_here(now_ticks, deadline_us);
     answer();
 }
@@ -281,8 +303,9 @@ bool reencode_moves_all(void) {
 uint64_t reencode_pages_ahead(void) {
     if (pass.stage == DONE) return 0;
     uint64_t ahead = maps_cursor_pages_ahead(&pass.cursor);
-    if (pass.stage == HERE) return ahead < pass.left ? ahead : pass.left;
-    return ahead + pass.left + pages.away * RECODE_PAGES;
+    uint64_t most = pass.stage == HERE ? pass.left : pass.left_before;
+    if (ahead > most) ahead = most;
+    return pass.stage == HERE ? ahead : ahead + pass.left + pages.away * RECODE_PAGES;
 }
 
 int reencode_now(RedisModuleCtx *ctx) {

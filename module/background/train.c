@@ -38,6 +38,7 @@
 static struct {
     bool sampling;
     uint64_t data_bytes;    /* raw, when the sampling began */
+    uint64_t learned_bytes; /* that what is learned stands for */
     uint64_t written_bytes; /* by codecs_written_bytes(), then */
     size_t max_bytes;
     int level;
@@ -83,7 +84,9 @@ static bool outsized(uint64_t raw) {
     uint64_t limit = (uint64_t)ckv.config.maxmemory, least = CODEC_BYTES_MIN;
     uint64_t by_data = CODEC_SHARE(raw) > least ? CODEC_SHARE(raw) : least;
     uint64_t by_limit = CODEC_LIMIT_SHARE(limit) > least ? CODEC_LIMIT_SHARE(limit) : least;
-    return (c->bytes > OUTSIZED * by_data && c->data_bytes > GROWN * raw) ||
+    /* The first codec was learned from less than it is for. */
+    bool by_far = c->data_bytes > GROWN * raw || c->bytes > GROWN * by_data;
+    return (by_far && c->bytes > OUTSIZED * by_data) ||
            (limit > 0 && c->bytes > OUTSIZED * by_limit);
 }
 
@@ -108,7 +111,7 @@ static void start_sampling(void) {
     job.sampling = true;
     job.trial = may_stay();
     job.data_bytes = raw_bytes();
-    if (first && job.data_bytes > sample) job.data_bytes = sample;
+    job.learned_bytes = first && job.data_bytes > sample ? sample : job.data_bytes;
     job.written_bytes = codecs_written_bytes(&ckv.shared.codecs);
     job.level = (int)ckv.config.compression_level;
     sampling_start(job.trial, sample);
@@ -212,7 +215,7 @@ static void end_in_vain(void) {
 static bool install(codec *c) {
     uint32_t id = CODECS_MAX;
     if (c) {
-        codec_set_origin(c, job.data_bytes, clock_now_ms());
+        codec_set_origin(c, job.learned_bytes, clock_now_ms());
         id = codecs_add(&ckv.shared.codecs, c);
         if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }

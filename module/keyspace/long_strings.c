@@ -2,16 +2,18 @@
 #include "keyspace/long_strings.h"
 
 #include "keyspace/names.h"
+#include "keyspace/spent.h"
 
-/* Names, and bytes of one. */
-#define NAMES_MAX    4096
+/* Names, and bytes of one: some megabytes at most where strings take gigabytes. */
+#define NAMES_MAX    65536
 #define NAME_LEN_MAX 1024
 
 static RedisModuleDict *names; /* NULL: none */
 
 void long_strings_note(const char *name, size_t len) {
     if (len > NAME_LEN_MAX) return;
-    if (names && RedisModule_DictSize(names) == NAMES_MAX) names_free(&names);
+    if (names && RedisModule_DictSize(names) == NAMES_MAX) spent_take(&names, NULL, NULL);
+    spent_free_some();
     if (!names) names = RedisModule_CreateDict(NULL);
     RedisModule_DictReplaceC(names, (void *)name, len, NULL);
 }

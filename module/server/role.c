@@ -38,6 +38,11 @@ bool role_loads(RedisModuleCtx *ctx) {
            !(flags & REDISMODULE_CTX_FLAGS_ASYNC_LOADING);
 }
 
+bool role_loads_aside(RedisModuleCtx *ctx) {
+    int loads = REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+    return RedisModule_GetContextFlags(ctx) & loads;
+}
+
 bool role_repeats(RedisModuleCtx *ctx) {
     return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_REPLICATED || role_loads(ctx);
 }

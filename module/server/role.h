@@ -13,6 +13,8 @@
 
 /* Whether a file is loaded; not where clients go on meanwhile with the data of before. */
 bool role_loads(RedisModuleCtx *ctx);
+/* The same, and where they do. */
+bool role_loads_aside(RedisModuleCtx *ctx);
 
 /* Whether a command comes from the primary or from an AOF. */
 bool role_repeats(RedisModuleCtx *ctx);

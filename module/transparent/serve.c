@@ -6,6 +6,7 @@
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
+#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
@@ -183,6 +184,16 @@ static void leave_script(filtered *f, int argc) {
 
 /* ---- commands that are served ---------------------------------------------------------------- */
 
+/* Whether a key has both in a database: the record is what is seen of it, and is to be written. */
+static bool has_both(RedisModuleString *key) {
+    int db = -1;
+    while ((db = move_db_of_record(key, MOVE_ALL, db + 1)) >= 0) {
+        RedisModule_SelectDb(ckv.ctx, db);
+        if (native_exists(ckv.ctx, key)) return true;
+    }
+    return false;
+}
+
 /* What is too long for us to make smaller stays the server's, as where strings move in: to copy it
  * takes a thousand times as long as to take it over. */
 static bool leaves_long(filtered *f, const catalogue_entry *e, int argc, int last) {
@@ -190,7 +201,7 @@ static bool leaves_long(filtered *f, const catalogue_entry *e, int argc, int las
     size_t len = 0;
     for (int i = last + 1; writes && i < argc && len <= CODEC_ZSTD_MAX; i++)
         RedisModule_StringPtrLen(arg(f, i), &len);
-    if (len <= CODEC_ZSTD_MAX) return false;
+    if (len <= CODEC_ZSTD_MAX || has_both(arg(f, last))) return false;
     const char *key = RedisModule_StringPtrLen(arg(f, last), &len);
     long_strings_note(key, len);
     return true;
@@ -536,16 +547,11 @@ static void read_catalogue(bool again) {
     known = true;
 }
 
-static bool is_loading(void) {
-    int loads = REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
-    return RedisModule_GetContextFlags(ckv.ctx) & loads;
-}
-
 static void configure(void) {
     if (prefixes_any()) {
         aof_form_prefixes_changed();
         /* Of a file that is half loaded nobody knows what is to come. */
-        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !is_loading());
+        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !role_loads_aside(ckv.ctx));
         acl_queued = true;
         transactions_begin_unseen();
         listen_to_new_keys(ckv.ctx);

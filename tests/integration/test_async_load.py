@@ -1,8 +1,11 @@
 """repl-diskless-load swapdb: a replica serves what it has while it loads what its primary sends, and then changes over."""
 
+import contextlib
 import threading
+import time
 
 import pytest
+import redis
 
 from helpers import info, is_error, is_in_sync, load, map_keys, reply, texts, wait_for, wait_for_replica
 from proxy import Proxy
@@ -28,14 +31,15 @@ def holds(r, name, keys=KEYS, command="CMGET"):
     return found == [value(name, i) for i in range(keys)]
 
 
-def lose_replica(server, name, command="CSET"):
+def lose_replica(server, name, *command):
     """The replica is to load a whole file again, of the same history: it was gone for more than the backlog holds."""
+    command, *field = command or ["CSET"]
     with server.client() as r:
         r.config_set("repl-backlog-size", 16384)
         with r.pipeline(transaction=True) as pipe:
             pipe.execute_command("CLIENT", "KILL", "TYPE", "replica")
             for i in range(KEYS):
-                pipe.execute_command(command, f"key:{i * 37}", value(name, i))
+                pipe.execute_command(command, f"key:{i * 37}", *field, value(name, i))
             pipe.execute()
 
 
@@ -305,3 +309,61 @@ def test_records_of_several_databases(own_server, maps):
             r.execute_command("SELECT", db)
             assert r.execute_command("CDBSIZE") == 1000
             assert r.execute_command("CMGET", *(f"{db}:{i * 37}" for i in range(1000))) == [f"value {i}".encode() for i in range(1000)]
+
+
+READS = "for i = 1, 5000 do redis.call('GET', 'text:' .. i) end return redis.call('GET', 'text:' .. ARGV[1])"
+
+
+@contextlib.contextmanager
+def readers(server, db, wanted):
+    """Two clients with scripts, one behind the other: they keep timers waiting. What they are answered is right."""
+    over = threading.Event()
+    wrong = []
+
+    def read():
+        with server.client(db=db) as r:
+            while not over.is_set():
+                with contextlib.suppress(redis.exceptions.BusyLoadingError):
+                    found = r.pipeline(transaction=False).eval(READS, 0, 5).eval(READS, 0, 6).execute()
+                    wrong.extend([] if found == wanted[5:7] else [found])
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert not wrong, wrong[:2]
+
+
+def test_what_a_file_was_encoded_with_stays_where_a_training_ends_meanwhile(own_server):
+    found = [one + other for one, other in zip(texts(20_000, seed=5), texts(20_000, seed=6))]  # to learn from it takes seconds
+    config = {"ckv.prefixes": "*", "ckv.train-after": "1gb"}
+    server = own_server({**config, "repl-diskless-sync": "yes", "rdbcompression": "no"})
+    replica = own_server({**config, "repl-diskless-load": "swapdb"})
+    with server.client(db=1) as r, r.pipeline(transaction=False) as pipe:
+        for i, text in enumerate(found):
+            pipe.set(f"text:{i}", text)
+        pipe.execute()
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+    with replica.client() as r, replica.client(db=1) as reading:
+        r.replicaof("127.0.0.1", server.port)
+        wait_for(lambda: is_in_sync(r) and reading.get("text:9") == found[9])
+        trainings = info(r)["trainings"]
+        with readers(replica, 1, found), replica.socket() as training:
+            training.sendall(b"CKV TRAIN\r\n")
+            wait_for(lambda: info(r)["training"] == 1)
+            slow_down(r, 1)
+            lose_replica(server, "hashes, which come first in the file", "HSET", "field")
+            wait_for(lambda: r.info("persistence")["async_loading"] == 1)
+            until = time.monotonic() + 8
+            while time.monotonic() < until and (info(r)["trainings"] == trainings or info(r)["pages_to_reencode"] > 0):
+                time.sleep(0.1)
+            assert r.info("persistence")["async_loading"] == 1
+        slow_down(r, 0)
+        wait_for(lambda: is_in_sync(r), timeout=60)
+        assert reading.mget(f"text:{i}" for i in range(len(found))) == found

@@ -118,6 +118,29 @@ def test_nothing_to_learn(own_server):
         assert_stored(r, stored)
 
 
+def test_what_was_in_vain_is_not_tried_again_before_a_quarter_is_new(own_server):
+    """However little the first training looks at."""
+    server = own_server({})
+
+    def in_vain():
+        """How often, when no more comes: less has to be new where nothing is written for three seconds."""
+        count = -1
+        while count != server.log().count("not taken"):
+            count = server.log().count("not taken")
+            time.sleep(4)
+            wait_for(lambda: info(r)["training"] == 0, timeout=60)
+        return count
+
+    with server.client() as r:
+        load(r, [noise(200, seed) for seed in range(20_000)], key=b"%d")
+        before = in_vain()
+        assert before > 0
+        for part in range(2):
+            load(r, [noise(200, seed) for seed in range(20_000 + part * 1750, 21_750 + part * 1750)], key=b"%d")
+            time.sleep(4)
+        assert in_vain() == before
+
+
 def test_what_comes_while_nothing_is_learned(own_server):
     """What has been written over noise while that was being learned is there to be learned, though no more comes."""
     server = own_server({"ckv.train-after": "1gb"})

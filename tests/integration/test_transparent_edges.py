@@ -123,6 +123,16 @@ def test_a_long_string_of_the_servers_is_read_by_its_own_command(server):
         assert [r.get("key"), r.get("other")] == [b"short", b"of the same shape"] and info(r)["records"] == 2
 
 
+def test_a_long_value_is_seen_where_a_key_has_both_a_record_and_a_string_of_the_servers(own_server):
+    with own_server({"ckv.maps": 512, **EAGER}).client() as r:
+        r.set("key", "string")
+        r.execute_command("CSET", "key", "record")
+        r.config_set("ckv.prefixes", "*")
+        assert r.get("key") == b"record"
+        r.set("key", LONG)
+        assert r.get("key") == LONG
+
+
 def test_the_number_of_maps_may_be_set_to_what_it_is(server):
     with server.client() as r:
         assert r.config_set("ckv.maps", 512) == b"OK"
