@@ -227,9 +227,8 @@ size_t settle_some(void) {
 
 /* While the first codec is learned the processor is worth more to that: what is encoded without one
  * takes many times the room. */
-static bool may_wait(settle_when when) {
-    bool first = codecs_current_id(&ckv.shared.codecs) == CODEC_RAW;
-    return when == SETTLE_LATER && ckv.shared.young.limit > 0 && (first || !is_full());
+static bool may_wait(void) {
+    return codecs_current_id(&ckv.shared.codecs) == CODEC_RAW || !is_full();
 }
 
 static bool much;
@@ -241,7 +240,7 @@ void settle_step(uint64_t deadline_us, settle_when when) {
     put_back();
     much = !collect(deadline_us);
     bool hurry = when == SETTLE_ALL || ckv.shared.young.limit == 0;
-    if (much || count() == 0 || may_wait(when)) return;
+    if (much || count() == 0 || (when == SETTLE_LATER && !hurry && may_wait())) return;
     uint64_t by = expiry_ticks(is_full() ? clock_now_ms() : clock_now_ms() - AGE_MS);
     if (encoders_there()) {
         distribute(hurry ? (young_choice){UINT64_MAX, true} : (young_choice){by, false},

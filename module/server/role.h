@@ -13,7 +13,7 @@
 
 /* Whether a file is loaded; not where clients go on meanwhile with the data of before. */
 bool role_loads(RedisModuleCtx *ctx);
-/* The same, and where they do. */
+/* Whether one is loaded at all. */
 bool role_loads_aside(RedisModuleCtx *ctx);
 
 /* Whether a command comes from the primary or from an AOF. */

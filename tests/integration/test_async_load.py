@@ -31,9 +31,8 @@ def holds(r, name, keys=KEYS, command="CMGET"):
     return found == [value(name, i) for i in range(keys)]
 
 
-def lose_replica(server, name, *command):
+def lose_replica(server, name, command="CSET", *field):
     """The replica is to load a whole file again, of the same history: it was gone for more than the backlog holds."""
-    command, *field = command or ["CSET"]
     with server.client() as r:
         r.config_set("repl-backlog-size", 16384)
         with r.pipeline(transaction=True) as pipe:
