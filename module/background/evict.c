@@ -11,6 +11,7 @@
 #include "server/clock.h"
 #include "server/feed.h"
 #include "server/own_call.h"
+#include "server/pause.h"
 #include "server/role.h"
 #include "server/settings.h"
 #include "keyspace/map_home.h"
@@ -203,7 +204,7 @@ bool evict_near(void) {
 static void guard(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     evict.guarded = false;
-    if (maxmemory_server_excess(0, 0) > 0 && may_evict(ctx)) maxmemory_hold();
+    if (maxmemory_server_excess(0, 0) > 0 && may_evict(ctx)) maxmemory_hold(0);
 }
 
 /* Whoever sets the setting, the server sets a timer then, which evicts maps if too much is used
@@ -219,8 +220,8 @@ static void guard_start(RedisModuleCtx *ctx) {
     evict.guard = RedisModule_CreateTimer(ctx, -(mstime_t)past_ms, guard, NULL);
 }
 
-static void hold(RedisModuleCtx *ctx) {
-    maxmemory_hold();
+static void hold(RedisModuleCtx *ctx, size_t expected) {
+    maxmemory_hold(expected);
     guard_start(ctx);
 }
 
@@ -238,7 +239,7 @@ static void step_down(void *unused) {
 
 /* Not among the timers: there ours would come after the server's. */
 static void step_down_soon(void) {
-    if (evict.steps_down || !maxmemory_held()) return;
+    if (evict.steps_down || !maxmemory_held() || pause_holds()) return;
     evict.steps_down = true;
     RedisModule_EventLoopAddOneShot(step_down, NULL);
 }
@@ -337,9 +338,33 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
         /* Room is also made by encoding what is young. */
         bool vain = late || (!evict_some() && needed_at_once() > 0);
         if (!vain || !may_evict(ckv.ctx)) continue;
-        if (missed_by_server() > 0) hold(ckv.ctx);
+        if (missed_by_server() > 0) hold(ckv.ctx, 0);
         return;
     }
+}
+
+static size_t bytes_of(RedisModuleCommandFilterCtx *command) {
+    size_t bytes = 0, len;
+    for (int i = 0; i < RedisModule_CommandFilterArgsCount(command); i++) {
+        RedisModule_StringPtrLen(RedisModule_CommandFilterArgGet(command, i), &len);
+        bytes += len;
+    }
+    return bytes;
+}
+
+/* What the last step took for the command, by moving records out, is made up for by the next one.
+ * Commands that a pause holds back come one by one, and run all at once: what they bring is copied.
+ * A script's commands are one with the script. */
+static void behind_serving(RedisModuleCommandFilterCtx *command) {
+    static uint64_t moved_out;
+    static size_t held_back;
+    held_back = pause_holds() ? held_back + bytes_of(command) : 0;
+    if (moved_out == ckv.stats.moved_out && held_back == 0) return;
+    moved_out = ckv.stats.moved_out;
+    if (evict.making || own_call_open() || !maxmemory_now()->evicts || exhausted()) return;
+    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
+    if (missed_by_server() + (double)held_back > 0 && !role_follows(ckv.ctx))
+        hold(ckv.ctx, held_back);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -352,6 +377,7 @@ static void configure(RedisModuleCtx *ctx, bool server_limit) {
     evict.exhausted_ms = 0;
     weigh();
     filter_set(ctx, FILTER_MAKE_ROOM, now->limited ? before_command : NULL);
+    filter_set(ctx, FILTER_HOLD, now->wanted_limit > 0 && now->evicts ? behind_serving : NULL);
 }
 
 /* Whether the names of settings that have changed contain a text, or one is that text. */
@@ -381,7 +407,7 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     note_settings(ctx, data);
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
-    if (missing(0) > 0 && may_evict(ctx)) maxmemory_hold();
+    if (missing(0) > 0 && may_evict(ctx)) maxmemory_hold(0);
     guard_start(ctx);
 }
 

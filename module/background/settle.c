@@ -217,6 +217,7 @@ static void step_hot(uint64_t deadline_us, uint64_t stored) {
 size_t settle_some(void) {
     uint64_t before = maxmemory_records_used();
     size_t dropped = hot_drop(&ckv.shared.hot, HOT_AT_ONCE);
+    if (dropped == 0) dropped = map_shared_shrink(&ckv.shared);
     if (dropped > 0) return dropped;
     if (count() == 0) return 0;
     collect(clock_monotonic_us() + COLLECT_US);

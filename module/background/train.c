@@ -14,6 +14,7 @@
 #include "server/thread.h"
 
 #include <malloc.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -247,7 +248,7 @@ static bool conclude(uint64_t deadline_us) {
     if (saved >= WORTH_IT) return install(c);
     confirm();
     ckv_log("notice", "trained on %.1f MB of data: new dictionaries would save %.1f%%, not taken",
-            (double)job.data_bytes / 1e6, saved);
+            (double)job.data_bytes / 1e6, fmax(saved, 0));
     codec_free(&ckv.mem, c);
     finish(NULL);
     return false;

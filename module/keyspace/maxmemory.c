@@ -103,22 +103,24 @@ bool maxmemory_stepping(void) {
 }
 
 /* Where the setting may be by what is used. */
-static double held_limit(void) {
-    return fmax((double)settings.wanted_limit, server_used() * (1 + STEP) + HELD_ABOVE);
+static double held_limit(size_t expected) {
+    double above = server_used() * STEP + HELD_ABOVE + (double)expected;
+    return fmax((double)settings.wanted_limit, server_used() + above);
 }
 
 bool maxmemory_held(void) {
     return settings.server_limit != settings.wanted_limit;
 }
 
-void maxmemory_hold(void) {
-    if (settings.wanted_limit > 0 && held_limit() > (double)settings.server_limit)
-        set_server_limit((uint64_t)held_limit());
+void maxmemory_hold(size_t expected) {
+    double limit = held_limit(expected);
+    if (settings.wanted_limit > 0 && limit > (double)settings.server_limit)
+        set_server_limit((uint64_t)limit);
 }
 
 void maxmemory_step_down(bool room_is_made) {
     if (!maxmemory_held()) return;
-    double limit = held_limit();
+    double limit = held_limit(0);
     if (!room_is_made || limit <= (double)settings.wanted_limit)
         set_server_limit(settings.wanted_limit);
     else if (limit < (double)settings.server_limit * (1 - STEP))

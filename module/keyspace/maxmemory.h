@@ -43,8 +43,9 @@ int64_t maxmemory_room(void);
 
 /* When the user lowers the server's limit, the server would at once evict what is too much, map by
  * map, or we would at once evict all of it, record by record. So the setting is held a little above
- * what is used, and goes down to where it is wanted as room is made, or at once if none is. */
-void maxmemory_hold(void);
+ * what is used, and goes down to where it is wanted as room is made, or at once if none is. What is
+ * going to be taken with nobody asking is added. */
+void maxmemory_hold(size_t expected);
 /* Whether it is above that. */
 bool maxmemory_held(void);
 void maxmemory_step_down(bool room_is_made);

@@ -18,6 +18,7 @@ typedef enum filter_step {
     FILTER_GO_ON,     /* background/cron.c */
     FILTER_MAKE_ROOM, /* background/evict.c */
     FILTER_SERVE,     /* transparent/serve.c */
+    FILTER_HOLD,      /* background/evict.c, again */
     FILTER_RENEW,     /* nothing: filter_renew_begin() */
     FILTER_STEPS
 } filter_step;

@@ -86,7 +86,7 @@ static void read_counters(uint64_t now[COUNTERS]) {
                                     s->misses,
                                     s->expired,
                                     s->expired - s->expired_lazily,
-                                    s->evicted,
+                                    s->evicted + s->evicted_keys,
                                     maps_freed_aside(),
                                     s->file_records - s->file_expired - s->file_maps,
                                     s->file_expired};

@@ -7,6 +7,9 @@
 #define BUFFER_MIN 4096
 /* A buffer that a giant value grew beyond this is given back. Bytes. */
 #define BUFFER_KEEP (1u << 20)
+/* What is worth giving back when memory is short. To write values of more than 64 KB zstd takes a
+ * megabyte. */
+#define SHRINK_MIN (512u << 10)
 
 bool workspace_init(codec_workspace *w, const mem *m) {
     *w = (codec_workspace){.mem = m};
@@ -49,6 +52,18 @@ void workspace_rest(codec_workspace *w) {
     fresh.idle = w->idle;
     workspace_free(w);
     *w = fresh;
+}
+
+static size_t bytes_of(const codec_workspace *w) {
+    size_t bytes = ZSTD_sizeof_CCtx(w->zstd_write) + ZSTD_sizeof_DCtx(w->zstd_read);
+    return bytes + w->written.cap + w->moved.cap + w->decoded.cap + w->frame.cap + w->parser.cap;
+}
+
+size_t workspace_shrink(codec_workspace *w) {
+    size_t before = bytes_of(w);
+    if (before < SHRINK_MIN) return 0;
+    workspace_rest(w);
+    return before - bytes_of(w);
 }
 
 uint8_t *workspace_reserve(codec_workspace *w, codec_buffer *b, size_t n) {

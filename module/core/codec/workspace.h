@@ -37,6 +37,8 @@ void workspace_trim(codec_workspace *w);
 
 /* Gives back all room. */
 void workspace_rest(codec_workspace *w);
+/* Gives back all room if it is as much as giants take; returns how many bytes, else 0. */
+size_t workspace_shrink(codec_workspace *w);
 
 /* Room for n bytes in a buffer; what it held is lost. NULL: out of memory. */
 uint8_t *workspace_reserve(codec_workspace *w, codec_buffer *b, size_t n);

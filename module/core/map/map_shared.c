@@ -25,6 +25,10 @@ void map_shared_trim(map_shared *s) {
     workspace_trim(&s->work);
 }
 
+size_t map_shared_shrink(map_shared *s) {
+    return workspace_shrink(&s->work);
+}
+
 void map_shared_clear(map_shared *s) {
     workspace_rest(&s->work);
     codecs_clear(&s->codecs);

@@ -34,6 +34,8 @@ void map_shared_free(map_shared *s);
 
 /* Gives back the room that giant values took; to be called now and then (workspace_trim). */
 void map_shared_trim(map_shared *s);
+/* The same at once, for want of memory; returns the bytes (workspace_shrink). */
+size_t map_shared_shrink(map_shared *s);
 /* Of an empty store: frees everything that has been learned and kept for work to come. Hot values
  * may be so many that they go by and by: map_shared_keep_hot(). */
 void map_shared_clear(map_shared *s);
