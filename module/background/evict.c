@@ -66,7 +66,8 @@ static struct {
     bool making;  /* room, right now */
     bool guarded; /* a timer comes before the server's */
     RedisModuleTimerID guard;
-    bool steps_down; /* the setting is about to */
+    bool steps_down;  /* the setting is about to */
+    size_t held_back; /* bytes of commands that a pause holds back */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -195,6 +196,11 @@ static bool may_evict(RedisModuleCtx *ctx) {
     return maxmemory_now()->evicts && !exhausted() && role_may_evict(ctx);
 }
 
+/* Whether there are records that the setting may be held for. */
+static bool may_hold(RedisModuleCtx *ctx) {
+    return maxmemory_now()->evicts && !exhausted() && !role_follows(ctx);
+}
+
 bool evict_near(void) {
     return maxmemory_now()->limited && maxmemory_excess(MAXMEMORY_NEAR, evict.reserved) > 0;
 }
@@ -204,7 +210,7 @@ bool evict_near(void) {
 static void guard(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     evict.guarded = false;
-    if (maxmemory_server_excess(0, 0) > 0 && may_evict(ctx)) maxmemory_hold(0);
+    if (maxmemory_server_excess(0, 0) > 0 && may_hold(ctx)) maxmemory_hold(evict.held_back);
 }
 
 /* Whoever sets the setting, the server sets a timer then, which evicts maps if too much is used
@@ -220,8 +226,8 @@ static void guard_start(RedisModuleCtx *ctx) {
     evict.guard = RedisModule_CreateTimer(ctx, -(mstime_t)past_ms, guard, NULL);
 }
 
-static void hold(RedisModuleCtx *ctx, size_t expected) {
-    maxmemory_hold(expected);
+static void hold(RedisModuleCtx *ctx) {
+    maxmemory_hold(evict.held_back);
     guard_start(ctx);
 }
 
@@ -338,7 +344,7 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
         /* Room is also made by encoding what is young. */
         bool vain = late || (!evict_some() && needed_at_once() > 0);
         if (!vain || !may_evict(ckv.ctx)) continue;
-        if (missed_by_server() > 0) hold(ckv.ctx, 0);
+        if (missed_by_server() > 0) hold(ckv.ctx);
         return;
     }
 }
@@ -357,14 +363,12 @@ static size_t bytes_of(RedisModuleCommandFilterCtx *command) {
  * A script's commands are one with the script. */
 static void behind_serving(RedisModuleCommandFilterCtx *command) {
     static uint64_t moved_out;
-    static size_t held_back;
-    held_back = pause_holds() ? held_back + bytes_of(command) : 0;
-    if (moved_out == ckv.stats.moved_out && held_back == 0) return;
+    evict.held_back = pause_holds() ? evict.held_back + bytes_of(command) : 0;
+    if (moved_out == ckv.stats.moved_out && evict.held_back == 0) return;
     moved_out = ckv.stats.moved_out;
-    if (evict.making || own_call_open() || !maxmemory_now()->evicts || exhausted()) return;
+    if (evict.making || own_call_open() || !may_hold(ckv.ctx)) return;
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-    if (missed_by_server() + (double)held_back > 0 && !role_follows(ckv.ctx))
-        hold(ckv.ctx, held_back);
+    if (missed_by_server() + (double)evict.held_back > 0) hold(ckv.ctx);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -407,7 +411,7 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     note_settings(ctx, data);
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
-    if (missing(0) > 0 && may_evict(ctx)) maxmemory_hold(0);
+    if (missing(evict.held_back) > 0 && may_hold(ctx)) maxmemory_hold(evict.held_back);
     guard_start(ctx);
 }
 

@@ -60,20 +60,24 @@ def test_what_moves_out_is_larger_than_it_was(told):
     assert r.dbsize() == 20_001 - len(set(names))
 
 
-def test_what_a_pause_holds_back_runs_at_once(told):
-    """From Redis 7.2 on without the filter: each is looked at by the server alone."""
+@pytest.mark.parametrize("ends", ["by a command", "by itself"])
+def test_what_a_pause_holds_back_runs_at_once(told, ends):
+    """From Redis 7.2 on without the filter: each is looked at by the server alone. The limit may be set anew meanwhile."""
     server, r, evicted = told
     for i in range(200):
         r.set(f"key:{i}", os.urandom(100 * KB))
     limit(r, 300 * KB)
     asked = maxmemory(r)
-    r.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")
+    r.execute_command("CLIENT", "PAUSE", 600_000 if ends == "by a command" else 5000, "WRITE")
     clients = [server.client() for _ in range(40)]
     connections = [client.connection_pool.get_connection("SET") for client in clients]
     for i, connection in enumerate(connections):
         connection.send_command("SET", f"new:{i}", os.urandom(100 * KB))
     wait_for(lambda: r.execute_command("CLIENT", "LIST").count(b" flags=b ") == len(connections))
-    r.execute_command("CLIENT", "UNPAUSE")
+    if ends == "by a command":
+        r.execute_command("CLIENT", "UNPAUSE")
+    else:
+        r.config_set("maxmemory", asked)
     assert [connection.read_response() for connection in connections] == [b"OK"] * len(connections)
     for client in clients:
         client.close()
