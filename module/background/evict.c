@@ -12,6 +12,7 @@
 #include "server/feed.h"
 #include "server/own_call.h"
 #include "server/pause.h"
+#include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
 #include "keyspace/map_home.h"
@@ -42,6 +43,12 @@
 #define COMMAND_US 4000
 #define OWED_US    500
 
+/* What the setting is raised by: above all that there is, and above what pipelines may take before
+ * a timer comes by; and how often it is asked for whom. */
+#define ABOVE_PAUSED  ((uint64_t)1 << 40)
+#define ABOVE_BLOCKED ((uint64_t)256 << 20)
+#define LOOK_MS       100
+
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
 
@@ -66,8 +73,10 @@ static struct {
     bool making;  /* room, right now */
     bool guarded; /* a timer comes before the server's */
     RedisModuleTimerID guard;
-    bool steps_down;  /* the setting is about to */
-    size_t held_back; /* bytes of commands that a pause holds back */
+    bool steps_down;    /* the setting is about to */
+    bool held_back;     /* a pause holds commands back */
+    bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
+    int64_t blocked_ms; /* when it was looked whether that is so */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -210,7 +219,7 @@ bool evict_near(void) {
 static void guard(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     evict.guarded = false;
-    if (maxmemory_server_excess(0, 0) > 0 && may_hold(ctx)) maxmemory_hold(evict.held_back);
+    if (maxmemory_server_excess(0, 0) > 0 && may_hold(ctx)) maxmemory_hold();
 }
 
 /* Whoever sets the setting, the server sets a timer then, which evicts maps if too much is used
@@ -227,7 +236,7 @@ static void guard_start(RedisModuleCtx *ctx) {
 }
 
 static void hold(RedisModuleCtx *ctx) {
-    maxmemory_hold(evict.held_back);
+    maxmemory_hold();
     guard_start(ctx);
 }
 
@@ -235,24 +244,51 @@ static bool room_is_due(RedisModuleCtx *ctx) {
     return missing(evict.reserved) > 0 && may_evict(ctx);
 }
 
+/* By how much the setting has to be raised. What a pause has held back, and who is unblocked by a
+ * command, runs from Redis 7.2 on without the filter. */
+static uint64_t wanted_above(void) {
+    if (evict.held_back) return ABOVE_PAUSED;
+    return evict.blocked ? ABOVE_BLOCKED : 0;
+}
+
 /* The limit may have been lowered since this was asked for. */
 static void step_down(void *unused) {
     (void)unused;
     evict.steps_down = false;
+    if (pause_holds()) return;
+    evict.held_back = false;
     maxmemory_step_down(room_is_due(ckv.ctx));
+    if (maxmemory_server_excess(0, 0) > 0 && may_hold(ckv.ctx)) maxmemory_hold();
+    maxmemory_raise(wanted_above());
     guard_start(ckv.ctx);
 }
 
-/* Not among the timers: there ours would come after the server's. */
+/* Not among the timers: there ours would come after the server's, and before what was held back. */
 static void step_down_soon(void) {
-    if (evict.steps_down || !maxmemory_held() || pause_holds()) return;
+    bool due = maxmemory_held() || evict.held_back || maxmemory_raised() != wanted_above();
+    if (evict.steps_down || !due || pause_holds()) return;
     evict.steps_down = true;
     RedisModule_EventLoopAddOneShot(step_down, NULL);
+}
+
+/* Asking takes as long as some commands. Redis 7.0, which does not tell who sends a command, has
+ * the filter see all. */
+static void look_who_is_blocked(RedisModuleCtx *ctx) {
+    int64_t now_ms = clock_now_ms();
+    bool long_ago = now_ms - evict.blocked_ms > LOOK_MS || now_ms < evict.blocked_ms;
+    if (!RedisModule_CommandFilterGetClientId || !long_ago) return;
+    int error;
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
+    bool any = RedisModule_ServerInfoGetFieldUnsigned(info, "blocked_clients", &error) > 0;
+    RedisModule_FreeServerInfo(ctx, info);
+    evict.blocked = any && may_hold(ctx);
+    evict.blocked_ms = now_ms;
 }
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
     if (evict_near()) weigh();
+    if (maxmemory_server_excess(0, ABOVE_BLOCKED) > 0 || evict.blocked) look_who_is_blocked(ctx);
     bool due = room_is_due(ctx);
     if (due) {
         /* Only what was freed lately is to count. */
@@ -349,26 +385,24 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     }
 }
 
-static size_t bytes_of(RedisModuleCommandFilterCtx *command) {
-    size_t bytes = 0, len;
-    for (int i = 0; i < RedisModule_CommandFilterArgsCount(command); i++) {
-        RedisModule_StringPtrLen(RedisModule_CommandFilterArgGet(command, i), &len);
-        bytes += len;
-    }
-    return bytes;
+/* What goes into the file of settings is what was asked for. */
+static bool rewrites_settings(RedisModuleCommandFilterCtx *command) {
+    bool may = maxmemory_raised() > 0 && RedisModule_CommandFilterArgsCount(command) == 2;
+    return may &&
+           arg_is((RedisModuleString *)RedisModule_CommandFilterArgGet(command, 0), "config") &&
+           arg_is((RedisModuleString *)RedisModule_CommandFilterArgGet(command, 1), "rewrite");
 }
 
-/* What the last step took for the command, by moving records out, is made up for by the next one.
- * Commands that a pause holds back come one by one, and run all at once: what they bring is copied.
- * A script's commands are one with the script. */
+/* What the last step took for the command, to move records out or to note its keys, is made up for
+ * by the next one. A script's commands are one with the script. */
 static void behind_serving(RedisModuleCommandFilterCtx *command) {
-    static uint64_t moved_out;
-    evict.held_back = pause_holds() ? evict.held_back + bytes_of(command) : 0;
-    if (moved_out == ckv.stats.moved_out && evict.held_back == 0) return;
-    moved_out = ckv.stats.moved_out;
-    if (evict.making || own_call_open() || !may_hold(ckv.ctx)) return;
+    bool paused = pause_holds(), over = maxmemory_server_excess(0, 0) > 0;
+    if (!over && !paused && rewrites_settings(command)) maxmemory_raise(0);
+    if ((!over && !paused) || evict.making || own_call_open() || !may_hold(ckv.ctx)) return;
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-    if (missed_by_server() + (double)evict.held_back > 0) hold(ckv.ctx);
+    evict.held_back |= paused;
+    maxmemory_raise(wanted_above());
+    if (over) hold(ckv.ctx);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -411,7 +445,10 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     note_settings(ctx, data);
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
-    if (missing(evict.held_back) > 0 && may_hold(ctx)) maxmemory_hold(evict.held_back);
+    evict.held_back &= may_hold(ctx);
+    evict.blocked &= may_hold(ctx);
+    if (missing(0) > 0 && may_hold(ctx)) maxmemory_hold();
+    maxmemory_raise(wanted_above());
     guard_start(ctx);
 }
 

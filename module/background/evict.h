@@ -14,9 +14,10 @@
  * go, since a limit was lowered, something else took memory, or what may go is hard to find, the
  * server's setting stands above what is used until the slices have made the room, lest the server
  * evict maps; and commands do for it as they do for ckv.maxmemory. So it does where a record that
- * has moved out for a command is larger than it was, and where a pause of all writes holds commands
- * back, which run with no look before them. Whenever the setting is set the server looks a third
- * time, from a timer: we do so just before.
+ * has moved out for a command is larger than it was. Whenever the setting is set the server looks a
+ * third time, from a timer: we do so just before. And where it looks with no look of ours before,
+ * at what a pause of all writes has held back and at clients that a command has unblocked, the
+ * setting is raised far above what they may take.
  *
  * Where the policy covers other keys too (allkeys-*, or volatile-* and some expire), both kinds
  * give way, each in proportion to what it takes. The other keys are evicted here as well: the

@@ -8,6 +8,7 @@
 #include "background/train.h"
 #include "core/map/map_reencode.h"
 #include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
 #include "server/child.h"
 #include "server/clock.h"
 #include "server/waiting.h"
@@ -27,6 +28,10 @@
 #define FAST_ONE_IN_LULL 8
 #define IN_VAIN          8
 #define WORTH_ONE_IN     64.0
+/* Old pages that are not freed yet: about so many bytes each, one in so many of all records'. */
+#define OLD_PAGE_BYTES (4u << 10)
+#define OLD_ONE_IN     128
+
 /* So many pages that are left are given to the encoders again, as long as each time leaves less
  * than half of them. */
 #define MANY_LEFT 64
@@ -128,10 +133,18 @@ static bool takes_its_time(void) {
 
 /* ---- by way of the encoders ------------------------------------------------------------------ */
 
+/* They are freed together, lest the next copies go where they were; but to who makes room they are
+ * data. */
+static void free_many_old(void) {
+    if ((uint64_t)pass.old.count * OLD_PAGE_BYTES * OLD_ONE_IN > maxmemory_records_used())
+        mem_free_retired(&ckv.mem, &pass.old);
+}
+
 static void put_back(const recode_batch *b, map *m, uint64_t now_ticks) {
     if (recode_put(b, pages.put, m, now_ticks, &pass.old)) {
         pass.before += recode_used_before(b, pages.put);
         pass.now += recode_used_now(b, pages.put);
+        free_many_old();
     } else {
         note_left(1);
     }
@@ -240,6 +253,7 @@ static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks, uint64_t no
     young_state *young = &ckv.shared.young;
     young->limit_moved = may_make_young(now_us) ? YOUNG_SHARE(young->limit) : 0;
     map_step step = map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old);
+    free_many_old();
     if (step == MAP_WAITS && !pass.full_us) pass.full_us = now_us;
     if (step == MAP_MORE || step == MAP_WAITS)
         maps_cursor_again(&pass.cursor, s, map_bucket_or_last(s->m, bucket));

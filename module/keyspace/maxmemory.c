@@ -22,6 +22,7 @@
 #define LEARNED_SHARE(n) ((n) / 2)
 
 static maxmemory_settings settings;
+static uint64_t raised;
 static uint8_t uses_of_write;
 static bool refuses;
 static uint64_t written;
@@ -46,7 +47,7 @@ uint64_t maxmemory_written(void) {
 
 /* Bytes of memory that the server counts against maxmemory. */
 static double server_used(void) {
-    return (double)RedisModule_GetUsedMemoryRatio() * (double)settings.server_limit;
+    return (double)RedisModule_GetUsedMemoryRatio() * (double)(settings.server_limit + raised);
 }
 
 static double excess_of(double used, double limit, double free_share, size_t reserved) {
@@ -87,14 +88,16 @@ int64_t maxmemory_room(void) {
 
 static bool stepping;
 
-static void set_server_limit(uint64_t bytes) {
+static void set_server_limit(uint64_t bytes, uint64_t above) {
     char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(bytes + above));
     stepping = true;
     RedisModuleCallReply *reply = own_call(ckv.ctx, "CONFIG", "ccc", "SET", "maxmemory", text);
     stepping = false;
-    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR)
+    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR) {
         settings.server_limit = bytes;
+        raised = above;
+    }
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
@@ -103,28 +106,35 @@ bool maxmemory_stepping(void) {
 }
 
 /* Where the setting may be by what is used. */
-static double held_limit(size_t expected) {
-    double above = server_used() * STEP + HELD_ABOVE + (double)expected;
-    return fmax((double)settings.wanted_limit, server_used() + above);
+static double held_limit(void) {
+    return fmax((double)settings.wanted_limit, server_used() * (1 + STEP) + HELD_ABOVE);
 }
 
 bool maxmemory_held(void) {
     return settings.server_limit != settings.wanted_limit;
 }
 
-void maxmemory_hold(size_t expected) {
-    double limit = held_limit(expected);
-    if (settings.wanted_limit > 0 && limit > (double)settings.server_limit)
-        set_server_limit((uint64_t)limit);
+void maxmemory_hold(void) {
+    if (settings.wanted_limit > 0 && held_limit() > (double)settings.server_limit)
+        set_server_limit((uint64_t)held_limit(), raised);
 }
 
 void maxmemory_step_down(bool room_is_made) {
     if (!maxmemory_held()) return;
-    double limit = held_limit(0);
+    double limit = held_limit();
     if (!room_is_made || limit <= (double)settings.wanted_limit)
-        set_server_limit(settings.wanted_limit);
+        set_server_limit(settings.wanted_limit, raised);
     else if (limit < (double)settings.server_limit * (1 - STEP))
-        set_server_limit((uint64_t)limit);
+        set_server_limit((uint64_t)limit, raised);
+}
+
+void maxmemory_raise(uint64_t bytes) {
+    if (settings.wanted_limit > 0 && bytes != raised)
+        set_server_limit(settings.server_limit, bytes);
+}
+
+uint64_t maxmemory_raised(void) {
+    return raised;
 }
 
 /* ---- refusing -------------------------------------------------------------------------------- */
@@ -172,6 +182,8 @@ void maxmemory_configure(RedisModuleCtx *ctx, bool server_limit) {
     RedisModuleServerInfoData *memory = RedisModule_GetServerInfo(ctx, "memory");
     int error;
     settings.server_limit = RedisModule_ServerInfoGetFieldUnsigned(memory, "maxmemory", &error);
+    if (server_limit) raised = 0;
+    settings.server_limit -= raised;
     if (server_limit) settings.wanted_limit = settings.server_limit;
     const char *policy = RedisModule_ServerInfoGetFieldC(memory, "maxmemory_policy");
     set_policy(policy ? policy : "noeviction");

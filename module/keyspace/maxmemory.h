@@ -11,7 +11,7 @@
 #include "ckv.h"
 #include "core/map/map_evict.h"
 
-/* What the settings say. */
+/* What the settings say: but the server's limit without what it is raised by (maxmemory_raise). */
 typedef struct maxmemory_settings {
     uint64_t wanted_limit; /* the server's, bytes; 0: none. The other is ckv.config.maxmemory */
     uint64_t server_limit; /* as it is now: more, on its way down; see maxmemory_step_down() */
@@ -43,12 +43,16 @@ int64_t maxmemory_room(void);
 
 /* When the user lowers the server's limit, the server would at once evict what is too much, map by
  * map, or we would at once evict all of it, record by record. So the setting is held a little above
- * what is used, and goes down to where it is wanted as room is made, or at once if none is. What is
- * going to be taken with nobody asking is added. */
-void maxmemory_hold(size_t expected);
+ * what is used, and goes down to where it is wanted as room is made, or at once if none is. */
+void maxmemory_hold(void);
 /* Whether it is above that. */
 bool maxmemory_held(void);
 void maxmemory_step_down(bool room_is_made);
+
+/* Where the server looks at memory with nobody asked before, its setting stands so many bytes above
+ * all that; to us the limit is where it would be. */
+void maxmemory_raise(uint64_t bytes);
+uint64_t maxmemory_raised(void);
 /* Whether a setting changes because of that. */
 bool maxmemory_stepping(void);
 

@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from helpers import EAGER, info, is_error, noise, now_ms, reply, wait_for, wait_for_replica
+from mover_data import wait_moved
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_what_is_evicted_is_told_in_plain_words(own_server):
 @pytest.mark.parametrize("change, longer", [(("APPEND", "key", "tail"), 4), (("SETRANGE", "key", "9", "part"), 0)])
 def test_long_values_that_are_changed_in_part_stay_with_the_server(server, change, longer):
     with server.client() as r:
+        wait_moved(r, b"in")  # a walk that goes on since the start would take it in
         r.set("key", "v" * 10_000, px=100_000)
         assert r.info("ckv")["ckv_records"] == 1
         for i in range(1, 4):

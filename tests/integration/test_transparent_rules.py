@@ -112,7 +112,8 @@ def test_what_a_stranger_is_refused_changes_no_rules(prefixes):
     before = looks(r)
     for _ in range(50):
         assert user.ask([["MULTI"], ["GET", "k"], ["EXEC"], ["GET", "k"]])[2:] == [[b"secret"], b"secret"]
-    stranger.ask([["ACL", "SETUSER", "new", "on"], ["GET", "k"]] * 50)
+    for _ in range(50):  # who has not said who he is is cut off by newer servers if he lets 1 KB of replies wait
+        stranger.ask([["ACL", "SETUSER", "new", "on"], ["GET", "k"]])
     assert looks(r) <= before + 20
     user.close()
     stranger.close()
