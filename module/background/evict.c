@@ -244,8 +244,13 @@ static bool room_is_due(RedisModuleCtx *ctx) {
     return missing(evict.reserved) > 0 && may_evict(ctx);
 }
 
-/* By how much the setting has to be raised. What a pause has held back, and who is unblocked by a
- * command, runs from Redis 7.2 on without the filter. */
+/* Whether what a pause has held back, and who is unblocked by a command, runs without the filter:
+ * not on Redis 7.0, which does not tell a filter who sends a command either. */
+static bool some_pass_unseen(void) {
+    return RedisModule_CommandFilterGetClientId != NULL;
+}
+
+/* By how much the setting has to be raised. */
 static uint64_t wanted_above(void) {
     if (evict.held_back) return ABOVE_PAUSED;
     return evict.blocked ? ABOVE_BLOCKED : 0;
@@ -271,12 +276,11 @@ static void step_down_soon(void) {
     RedisModule_EventLoopAddOneShot(step_down, NULL);
 }
 
-/* Asking takes as long as some commands. Redis 7.0, which does not tell who sends a command, has
- * the filter see all. */
+/* Asking takes as long as some commands. */
 static void look_who_is_blocked(RedisModuleCtx *ctx) {
     int64_t now_ms = clock_now_ms();
     bool long_ago = now_ms - evict.blocked_ms > LOOK_MS || now_ms < evict.blocked_ms;
-    if (!RedisModule_CommandFilterGetClientId || !long_ago) return;
+    if (!some_pass_unseen() || !long_ago) return;
     int error;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
     bool any = RedisModule_ServerInfoGetFieldUnsigned(info, "blocked_clients", &error) > 0;
@@ -396,7 +400,7 @@ static bool rewrites_settings(RedisModuleCommandFilterCtx *command) {
 /* What the last step took for the command, to move records out or to note its keys, is made up for
  * by the next one. A script's commands are one with the script. */
 static void behind_serving(RedisModuleCommandFilterCtx *command) {
-    bool paused = pause_holds(), over = maxmemory_server_excess(0, 0) > 0;
+    bool over = maxmemory_server_excess(0, 0) > 0, paused = some_pass_unseen() && pause_holds();
     if (!over && !paused && rewrites_settings(command)) maxmemory_raise(0);
     if ((!over && !paused) || evict.making || own_call_open() || !may_hold(ckv.ctx)) return;
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;

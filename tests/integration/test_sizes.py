@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from helpers import assert_stored, info, noise, twin, wait_for
+from helpers import assert_stored, info, noise, reply, twin, wait_for
 
 SIZES = sorted({0, 1, 2, 15, 16, 31, 32, 63, 64, 127, 128,
                 *range(190, 310, 7), 254, 255, 256, 257,
@@ -155,3 +155,13 @@ def test_deleting_large_values_frees_them(own_server):
             assert r.execute_command("CDEL", f"k{i}") == 1
         # A training that is under way holds a sample of them for a moment.
         wait_for(lambda: r.info("memory")["used_memory"] < before + 8_000_000, what="the memory to be free again")
+
+
+@pytest.mark.parametrize("change", (("SETRANGE", "key", 600 << 20, "part"), ("SETRANGE", "none", 600 << 20, "part")))
+def test_how_long_a_string_may_grow_is_the_servers_to_say(own_server, change):
+    """By proto-max-bulk-len, which may be more than what it is by default; and so the record leaves for its answer."""
+    with own_server({"ckv.prefixes": "*"}).client() as r:
+        r.set("key", "value")
+        assert "string exceeds maximum allowed size" in str(reply(r, *change))
+        assert r.get("key") == b"value"
+        assert info(r)["moved_out"] == (change[1] == "key")

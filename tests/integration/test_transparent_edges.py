@@ -593,13 +593,3 @@ def test_a_channel_is_no_key(server):
         other.execute_command("SSUBSCRIBE", "two")
         assert r.execute_command("SPUBLISH", "two", "message") == 1
         assert info(r)["moved_out"] == 0 and info(r)["records"] == 2
-
-
-@pytest.mark.parametrize("change", (("SETRANGE", "key", 600 << 20, "part"), ("SETRANGE", "none", 600 << 20, "part")))
-def test_how_long_a_string_may_grow_is_the_servers_to_say(server, change):
-    """By proto-max-bulk-len, which may be more than what it is by default; and so the record leaves for its answer."""
-    with server.client() as r:
-        r.set("key", "value")
-        assert "string exceeds maximum allowed size" in str(reply(r, *change))
-        assert r.get("key") == b"value"
-        assert info(r)["moved_out"] == (change[1] == "key")
