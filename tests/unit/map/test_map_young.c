@@ -445,13 +445,12 @@ static void test_tags_of_neighbours(void) {
 static void test_out_of_its_group(void) {
     map *m = new_map();
     CHECK(map_store(m, "one", 3, text, 1000, EXPIRY_NEVER, now_ms));
-    uint64_t one = all.young.bytes;
-    CHECK(one >= 1000);
+    CHECK(all.young.bytes >= 1000);
     map_leave(m);
     CHECK(all.young.bytes == 0);
     CHECK(map_store(m, "two", 3, text, 1000, EXPIRY_NEVER, now_ms) && all.young.bytes == 0);
     map_join(m, &group);
-    CHECK(all.young.bytes == 2 * one && map_sane(m));
+    CHECK(all.young.bytes == m->totals.young_bytes && all.young.bytes >= 2 * 1000 && map_sane(m));
     free_map(m);
 }
 
