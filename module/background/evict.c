@@ -6,6 +6,7 @@
 #include "background/settle.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
+#include "keyspace/queued.h"
 #include "server/filter.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
@@ -44,10 +45,11 @@
 #define OWED_US    500
 
 /* What the setting is raised by: above all that there is, and above what pipelines may take before
- * a timer comes by; and how often it is asked for whom. */
-#define ABOVE_PAUSED  ((uint64_t)1 << 40)
-#define ABOVE_BLOCKED ((uint64_t)256 << 20)
-#define LOOK_MS       100
+ * a timer comes by, while less than that is free; it comes down when twice as much is. */
+#define ABOVE_PAUSED ((uint64_t)1 << 40)
+#define ABOVE_UNSEEN ((uint64_t)256 << 20)
+/* Clients whose transactions show or write the setting: that many of the latest are known. */
+#define SHOWN_TO 16
 
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
@@ -73,10 +75,10 @@ static struct {
     bool making;  /* room, right now */
     bool guarded; /* a timer comes before the server's */
     RedisModuleTimerID guard;
-    bool steps_down;    /* the setting is about to */
-    bool held_back;     /* a pause holds commands back */
-    bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
-    int64_t blocked_ms; /* when it was looked whether that is so */
+    bool steps_down; /* the setting is about to */
+    bool held_back;  /* a pause holds commands back */
+    uint64_t shown_to[SHOWN_TO];
+    unsigned shown; /* the latest */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -250,10 +252,16 @@ static bool some_pass_unseen(void) {
     return RedisModule_CommandFilterGetClientId != NULL;
 }
 
+/* Whether so little is free, and there are records that may go. */
+static bool little_is_free(uint64_t bytes) {
+    return maxmemory_server_excess(0, bytes) > 0 && may_hold(ckv.ctx);
+}
+
 /* By how much the setting has to be raised. */
 static uint64_t wanted_above(void) {
     if (evict.held_back) return ABOVE_PAUSED;
-    return evict.blocked ? ABOVE_BLOCKED : 0;
+    uint64_t room = maxmemory_raised() > 0 ? 2 * ABOVE_UNSEEN : ABOVE_UNSEEN;
+    return some_pass_unseen() && little_is_free(room) ? ABOVE_UNSEEN : 0;
 }
 
 /* The limit may have been lowered since this was asked for. */
@@ -263,7 +271,7 @@ static void step_down(void *unused) {
     if (pause_holds()) return;
     evict.held_back = false;
     maxmemory_step_down(room_is_due(ckv.ctx));
-    if (maxmemory_server_excess(0, 0) > 0 && may_hold(ckv.ctx)) maxmemory_hold();
+    if (little_is_free(0)) maxmemory_hold();
     maxmemory_raise(wanted_above());
     guard_start(ckv.ctx);
 }
@@ -276,23 +284,9 @@ static void step_down_soon(void) {
     RedisModule_EventLoopAddOneShot(step_down, NULL);
 }
 
-/* Asking takes as long as some commands. */
-static void look_who_is_blocked(RedisModuleCtx *ctx) {
-    int64_t now_ms = clock_now_ms();
-    bool long_ago = now_ms - evict.blocked_ms > LOOK_MS || now_ms < evict.blocked_ms;
-    if (!some_pass_unseen() || !long_ago) return;
-    int error;
-    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
-    bool any = RedisModule_ServerInfoGetFieldUnsigned(info, "blocked_clients", &error) > 0;
-    RedisModule_FreeServerInfo(ctx, info);
-    evict.blocked = any && may_hold(ctx);
-    evict.blocked_ms = now_ms;
-}
-
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
     if (evict_near()) weigh();
-    if (maxmemory_server_excess(0, ABOVE_BLOCKED) > 0 || evict.blocked) look_who_is_blocked(ctx);
     bool due = room_is_due(ctx);
     if (due) {
         /* Only what was freed lately is to count. */
@@ -375,6 +369,11 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     if (!maxmemory_now()->evicts) return;
     evict.owed = OWED_AT_LEAST + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
     evict.written_by_then = maxmemory_written();
+    /* What goes within a command that comes with a slot is told to no replica: the timer evicts. */
+    if (maps_any_hidden()) {
+        if (missed_by_server() > 0 && may_hold(ckv.ctx)) hold(ckv.ctx);
+        return;
+    }
     uint64_t began_us = 0;
     while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
@@ -389,24 +388,59 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     }
 }
 
-/* What goes into the file of settings is what was asked for. */
-static bool rewrites_settings(RedisModuleCommandFilterCtx *command) {
-    bool may = maxmemory_raised() > 0 && RedisModule_CommandFilterArgsCount(command) == 2;
-    return may &&
-           arg_is((RedisModuleString *)RedisModule_CommandFilterArgGet(command, 0), "config") &&
-           arg_is((RedisModuleString *)RedisModule_CommandFilterArgGet(command, 1), "rewrite");
+static RedisModuleString *argument(RedisModuleCommandFilterCtx *command, int i) {
+    return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+}
+
+/* Whether a command is one of INFO, as it was sent or as it is served. */
+static bool is_info(RedisModuleString *name) {
+    return arg_is(name, "info") || arg_is(name, CKV_SERVED_PREFIX "info") ||
+           arg_is(name, CKV_ASKING_PREFIX "info");
+}
+
+static bool reads_settings(RedisModuleCommandFilterCtx *command) {
+    if (RedisModule_CommandFilterArgsCount(command) < 2) return false;
+    return arg_is(argument(command, 1), "get") || arg_is(argument(command, 1), "rewrite");
+}
+
+/* Whether a client has queued such a command, which is forgotten. */
+static bool has_queued(uint64_t client) {
+    for (unsigned i = 0; i < SHOWN_TO; i++)
+        if (evict.shown_to[i] == client) return evict.shown_to[i] = 0, true;
+    return false;
+}
+
+/* Who shows the setting, or writes it into its file, is to find what was asked for. */
+static bool shows_limit(RedisModuleCommandFilterCtx *command) {
+    if (!some_pass_unseen()) return false;
+    RedisModuleString *name = argument(command, 0);
+    uint64_t client = RedisModule_CommandFilterGetClientId(command);
+    if (arg_is(name, "exec")) return has_queued(client);
+    if (!is_info(name) && !(arg_is(name, "config") && reads_settings(command))) return false;
+    if (!queued_in_transaction(client)) return true;
+    evict.shown_to[evict.shown++ % SHOWN_TO] = client;
+    return false;
 }
 
 /* What the last step took for the command, to move records out or to note its keys, is made up for
- * by the next one. A script's commands are one with the script. */
+ * by the next one, and what none of ours sees finds the setting raised. A script's commands are one
+ * with the script. */
 static void behind_serving(RedisModuleCommandFilterCtx *command) {
     bool over = maxmemory_server_excess(0, 0) > 0, paused = some_pass_unseen() && pause_holds();
-    if (!over && !paused && rewrites_settings(command)) maxmemory_raise(0);
-    if ((!over && !paused) || evict.making || own_call_open() || !may_hold(ckv.ctx)) return;
+    bool raises = over || paused || (maxmemory_raised() == 0 && wanted_above() > 0);
+    bool lowers = shows_limit(command) && maxmemory_raised() > 0 && !over && !paused;
+    if ((!raises && !lowers) || evict.making || own_call_open()) return;
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-    evict.held_back |= paused;
-    maxmemory_raise(wanted_above());
-    if (over) hold(ckv.ctx);
+    if (lowers) {
+        maxmemory_raise(0);
+        if (little_is_free(0)) maxmemory_hold(); /* that was a call, which takes memory, too */
+        guard_start(ckv.ctx);
+        step_down_soon();
+    } else if (may_hold(ckv.ctx)) {
+        evict.held_back |= paused;
+        maxmemory_raise(wanted_above());
+        if (over) hold(ckv.ctx);
+    }
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -450,7 +484,6 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
     evict.held_back &= may_hold(ctx);
-    evict.blocked &= may_hold(ctx);
     if (missing(0) > 0 && may_hold(ctx)) maxmemory_hold();
     maxmemory_raise(wanted_above());
     guard_start(ctx);

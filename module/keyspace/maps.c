@@ -77,6 +77,7 @@ keyed_map *maps_at(int db, uint32_t place) {
 }
 
 static bool *hidden; /* by place; NULL: none */
+static uint32_t hidden_places;
 static uint64_t unhidden;
 static map_group unserved; /* what the listed maps hold that are not served */
 
@@ -90,6 +91,7 @@ void maps_hide(uint32_t place, bool hide) {
     if (!hidden) hidden = RedisModule_Calloc(ckv.places, sizeof *hidden);
     if (hidden[place] == hide) return;
     hidden[place] = hide;
+    hidden_places += hide ? 1 : -1;
     unhidden += !hide;
     for (int db = 0; db < table.dbs; db++) {
         keyed_map *s = maps_at(db, place);
@@ -102,6 +104,10 @@ void maps_hide(uint32_t place, bool hide) {
 
 bool maps_hidden(uint32_t place) {
     return hidden && hidden[place];
+}
+
+bool maps_any_hidden(void) {
+    return hidden_places > 0;
 }
 
 uint64_t maps_unhidden(void) {

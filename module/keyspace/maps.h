@@ -70,6 +70,7 @@ map *maps_of_owner(uint64_t owner);
  * taken them over. */
 void maps_hide(uint32_t place, bool hidden);
 bool maps_hidden(uint32_t place);
+bool maps_any_hidden(void);
 /* How often places have come to be hidden no more. */
 uint64_t maps_unhidden(void);
 /* Whether the records of a listed map are served here: it is neither inert nor hidden. What has not

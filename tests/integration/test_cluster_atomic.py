@@ -328,6 +328,28 @@ def test_what_has_left_is_not_counted(cluster):
     assert source.ask("CMGET", *keys[1:]) == [b"v"] * 99
 
 
+def test_replicas_are_told_what_goes_while_a_slot_comes():
+    """Memory is full: within a command of the import servers tell replicas of nothing else."""
+    with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": "*", "maxmemory-policy": "allkeys-lru"}) as cluster:
+        way = way_of(cluster.nodes[0])
+        if not way:
+            pytest.skip("the server has no atomic slot migration")
+        source, target = cluster.primaries
+        (here, _), (comes, _) = ranges(target)[0], ranges(source)[0]
+        for node, slot in (target, here), (source, comes):
+            with node.client() as r:
+                for key in keys_of(slot, 1500):
+                    r.set(key, os.urandom(100))
+        target.ask("CONFIG", "SET", "maxmemory", target.ask("INFO", "memory")["used_memory"] + 20_000)
+        move(cluster, way, source, target, comes, comes)
+        target.ask("CONFIG", "SET", "maxmemory", 0)
+        replica = cluster.replicas[1]
+        replica.ask("CONFIG", "SET", "maxmemory", 0)
+        wait_for(lambda: replica.ask("INFO", "replication")["slave_repl_offset"] == target.ask("INFO", "replication")["master_repl_offset"])
+        for slot in here, comes:
+            assert replica.ask("CLUSTER", "COUNTKEYSINSLOT", slot) == target.ask("CLUSTER", "COUNTKEYSINSLOT", slot)
+
+
 def refill(node, slots, count, seed):
     """Records of all kinds of age; they train, and some expire soon. {key: value} of the others."""
     stored = {}

@@ -77,10 +77,11 @@ def fill(r):
     assert is_settled(r)
 
 
-def wait_raised(r, asked):
-    """Where clients that are unblocked run without the filter; ten times a second the timer looks for who waits."""
-    if not r.info("server")["redis_version"].startswith("7.0."):
-        wait_for(lambda: maxmemory(r) > asked)
+def setting(r):
+    """Where it stands: what is shown outside of scripts is what was asked for."""
+    if r.info("server")["redis_version"].startswith("7.0."):
+        return maxmemory(r)
+    return int(re.search(rb"\nmaxmemory:(\d+)", r.eval("return redis.call('INFO', 'memory')", 0)).group(1))
 
 
 def assert_records_went(told, connections, asked):
@@ -134,7 +135,7 @@ UNBLOCKS = {
 
 @pytest.mark.parametrize("how", UNBLOCKS)
 def test_who_is_unblocked_runs_at_once(told, how):
-    """Without the filter, too, and behind a command that has taken memory."""
+    """Without the filter, too, behind a command that has taken memory, and behind who was shown the setting."""
     server, r, _ = told
     fill(r)
     asked = limit(r, 100 * KB)
@@ -142,8 +143,7 @@ def test_who_is_unblocked_runs_at_once(told, how):
     for i, connection in enumerate(connections):
         connection.send_command("BLPOP", f"queue:{i}", 0)
     wait_for(lambda: r.info("clients")["blocked_clients"] == len(connections))
-    wait_raised(r, asked)
-    pipe = r.pipeline(transaction=False)
+    pipe = r.pipeline(transaction=False).info("memory")
     for i in range(len(connections)):
         UNBLOCKS[how](pipe, i)
     pipe.execute()
@@ -204,17 +204,60 @@ def test_pages_that_are_written_anew_take_no_room(own_server):
         assert r.dbsize() == 14_000
 
 
-def test_the_file_of_settings_is_written_as_asked(told):
-    """While clients wait for keys the setting stands above what was asked for."""
-    server, r, _ = told
+def wait_limited(r, above):
+    """It stands above what is used, until there is room."""
+    asked = limit(r, above)
+    wait_for(lambda: maxmemory(r) == asked)
+    return asked
+
+
+def test_who_is_unblocked_when_the_policy_is_set(told):
+    """Who waits was there before anything might go."""
+    server, r, evicted = told
     fill(r)
-    asked = limit(r, 20 * KB)
-    wait_for(lambda: maxmemory(r) == asked)  # it stands above what is used, until there is room
+    r.config_set("maxmemory-policy", "noeviction")
+    wait_limited(r, 100 * KB)
     (connection,) = connections_of(server, 1)
     connection.send_command("BLPOP", "queue", 0)
-    wait_raised(r, asked)
-    r.execute_command("CONFIG", "REWRITE")
+    wait_for(lambda: r.info("clients")["blocked_clients"] == 1)
+    pipe = r.pipeline(transaction=False).config_set("maxmemory-policy", POLICY)
+    pipe.lpush("queue", os.urandom(1000 * KB)).execute()
+    connection.read_response()
+    connection.disconnect()
+    assert not maps(evicted())
+
+
+def test_what_was_asked_for_is_shown(told):
+    """From Redis 7.2 on the setting stands above that where little is free. Monitors compare memory with it, operators write it
+    anew."""
+    server, r, _ = told
+    fill(r)
+    asked = wait_limited(r, 20 * KB)
+    above = 0 if r.info("server")["redis_version"].startswith("7.0.") else 256 << 20
+    for _ in range(3):
+        assert (setting(r), maxmemory(r)) == (asked + above, asked)
+        assert (setting(r), r.info("memory")["maxmemory"]) == (asked + above, asked)
+    assert r.pipeline().execute_command("CONFIG", "GET", "maxmemory").execute() == [[b"maxmemory", b"%d" % asked]]
+    assert setting(r) == asked + above
+    asked = limit(r, 2 << 30)
+    wait_for(lambda: setting(r) == asked)
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_the_file_of_settings_is_written_as_asked(told, queued):
+    server, r, _ = told
+    fill(r)
+    asked = wait_limited(r, 20 * KB)
+    if queued:
+        (connection,) = connections_of(server, 1)
+        for command in ("MULTI",), ("CONFIG", "REWRITE"):
+            connection.send_command(*command)
+            connection.read_response()
+        wait_for(lambda: setting(r) > asked or r.info("server")["redis_version"].startswith("7.0."))
+        connection.send_command("EXEC")
+        assert connection.read_response() == [b"OK"]
+        connection.disconnect()
+    else:
+        r.config_rewrite()
     with open(os.path.join(server.dir, "redis.conf")) as f:
         assert f"maxmemory {asked}\n" in f.read()
-    connection.disconnect()
-    wait_for(lambda: maxmemory(r) == asked)
