@@ -80,7 +80,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test test-aof test-replica test-asan test-tsan test-long unit fuzz fuzz-short integration soak coverage lint format \
+.PHONY: all help setup demo test-programs coverage-programs test test-aof test-replica test-asan test-tsan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-cache bench-caches bench-scale bench-layout bench-estimate bench-choice bench-moving bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade test-stress test-arm64 test-fleet test-migrations image test-image clean distclean \
@@ -145,6 +145,10 @@ test-deb: deb | setup-server ## install it on this machine, use it, remove it (a
 
 # --- tests ----------------------------------------------------------------------------------------
 
+# What these run, with nothing run yet: `make -j2 test-programs` builds two files at a time.
+test-programs: $(UNIT) $(FUZZ) build/ckv.so $(TESTED_PROGRAMS)
+coverage-programs: $(COVER) build/coverage/ckv.so
+
 test: unit fuzz-short integration ## unit tests, short fuzzing, integration tests
 
 test-long: fuzz ## what takes longer: every fuzz target for a minute, five minutes of soak
@@ -195,7 +199,7 @@ soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all che
 # line counts, adding up the lengths of a page's 900 records makes slices of 9 ms of such of 1.
 # What is about programs, pages or time reaches no lines of its own.
 COVERAGE_WITHOUT = bench bench_caches ckv_bench docs estimate estimate_odd install layers slices soak
-coverage: $(COVER) build/coverage/ckv.so $(TESTED_PROGRAMS) | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
+coverage: coverage-programs $(TESTED_PROGRAMS) | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
 	find build/coverage -name '*.gcda' -delete
 	@for test in $(COVER); do echo "== $$test"; $$test || exit 1; done
 	CKV_MODULE=$(CURDIR)/build/coverage/ckv.so $(integration_tests) $(COVERAGE_WITHOUT:%=--ignore tests/integration/test_%.py) $(PYTEST_ARGS)
