@@ -48,6 +48,8 @@
  * a timer comes by, while less than that is free; it comes down when twice as much is. */
 #define ABOVE_PAUSED ((uint64_t)1 << 40)
 #define ABOVE_UNSEEN ((uint64_t)256 << 20)
+/* What a call takes, for the client that it stands for, until it is known to be idle. */
+#define CALL_BYTES ((uint64_t)32 << 10)
 /* Clients whose transactions show or write the setting: that many of the latest are known. */
 #define SHOWN_TO 16
 
@@ -257,11 +259,12 @@ static bool little_is_free(uint64_t bytes) {
     return maxmemory_server_excess(0, bytes) > 0 && may_hold(ckv.ctx);
 }
 
-/* By how much the setting has to be raised. */
+/* By how much the setting has to be raised. To do it takes a call, which may not cost records. */
 static uint64_t wanted_above(void) {
     if (evict.held_back) return ABOVE_PAUSED;
-    uint64_t room = maxmemory_raised() > 0 ? 2 * ABOVE_UNSEEN : ABOVE_UNSEEN;
-    return some_pass_unseen() && little_is_free(room) ? ABOVE_UNSEEN : 0;
+    if (!some_pass_unseen()) return 0;
+    if (maxmemory_raised() > 0) return little_is_free(2 * ABOVE_UNSEEN) ? ABOVE_UNSEEN : 0;
+    return little_is_free(ABOVE_UNSEEN) && !little_is_free(CALL_BYTES) ? ABOVE_UNSEEN : 0;
 }
 
 /* The limit may have been lowered since this was asked for. */

@@ -232,7 +232,7 @@ def test_what_was_asked_for_is_shown(told):
     anew."""
     server, r, _ = told
     fill(r)
-    asked = wait_limited(r, 20 * KB)
+    asked = wait_limited(r, 100 * KB)
     above = 0 if r.info("server")["redis_version"].startswith("7.0.") else 256 << 20
     for _ in range(3):
         assert (setting(r), maxmemory(r)) == (asked + above, asked)
@@ -247,7 +247,7 @@ def test_what_was_asked_for_is_shown(told):
 def test_the_file_of_settings_is_written_as_asked(told, queued):
     server, r, _ = told
     fill(r)
-    asked = wait_limited(r, 20 * KB)
+    asked = wait_limited(r, 100 * KB)
     if queued:
         (connection,) = connections_of(server, 1)
         for command in ("MULTI",), ("CONFIG", "REWRITE"):
