@@ -16,6 +16,7 @@
 #include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
+#include "server/version.h"
 #include "keyspace/map_home.h"
 
 #include <math.h>
@@ -45,13 +46,15 @@
 #define OWED_US    500
 
 /* What the setting is raised by: above all that there is, and above what pipelines may take before
- * a timer comes by, while less than that is free; it comes down when twice as much is. */
-#define ABOVE_PAUSED ((uint64_t)1 << 40)
-#define ABOVE_UNSEEN ((uint64_t)256 << 20)
-/* What a call takes, for the client that it stands for, until it is known to be idle. */
-#define CALL_BYTES ((uint64_t)32 << 10)
-/* Clients whose transactions show or write the setting: that many of the latest are known. */
-#define SHOWN_TO 16
+ * a timer comes by; and how often it is asked for whom. */
+#define ABOVE_PAUSED  ((uint64_t)1 << 40)
+#define ABOVE_BLOCKED ((uint64_t)256 << 20)
+#define LOOK_MS       100
+
+/* XREADGROUP GROUP group consumer COUNT n BLOCK ms */
+#define BLOCK_ARGS 7
+/* Clients whose transactions write the file of settings: that many of the latest are known. */
+#define REWRITERS 4
 
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
@@ -77,10 +80,13 @@ static struct {
     bool making;  /* room, right now */
     bool guarded; /* a timer comes before the server's */
     RedisModuleTimerID guard;
-    bool steps_down; /* the setting is about to */
-    bool held_back;  /* a pause holds commands back */
-    uint64_t shown_to[SHOWN_TO];
-    unsigned shown; /* the latest */
+    bool steps_down;    /* the setting is about to */
+    bool held_back;     /* a pause holds commands back */
+    bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
+    bool look;          /* anew whether that is so, */
+    int64_t blocked_ms; /* which was done, or one was seen to, at this time */
+    uint64_t rewriters[REWRITERS];
+    unsigned rewriter; /* the latest */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -211,7 +217,7 @@ static bool may_evict(RedisModuleCtx *ctx) {
 
 /* Whether there are records that the setting may be held for. */
 static bool may_hold(RedisModuleCtx *ctx) {
-    return maxmemory_now()->evicts && !exhausted() && !role_follows(ctx);
+    return maxmemory_now()->evicts && !nothing_may_go() && !exhausted() && !role_follows(ctx);
 }
 
 bool evict_near(void) {
@@ -254,17 +260,10 @@ static bool some_pass_unseen(void) {
     return RedisModule_CommandFilterGetClientId != NULL;
 }
 
-/* Whether so little is free, and there are records that may go. */
-static bool little_is_free(uint64_t bytes) {
-    return maxmemory_server_excess(0, bytes) > 0 && may_hold(ckv.ctx);
-}
-
-/* By how much the setting has to be raised. To do it takes a call, which may not cost records. */
+/* By how much the setting has to be raised. */
 static uint64_t wanted_above(void) {
     if (evict.held_back) return ABOVE_PAUSED;
-    if (!some_pass_unseen()) return 0;
-    if (maxmemory_raised() > 0) return little_is_free(2 * ABOVE_UNSEEN) ? ABOVE_UNSEEN : 0;
-    return little_is_free(ABOVE_UNSEEN) && !little_is_free(CALL_BYTES) ? ABOVE_UNSEEN : 0;
+    return evict.blocked ? ABOVE_BLOCKED : 0;
 }
 
 /* The limit may have been lowered since this was asked for. */
@@ -274,7 +273,7 @@ static void step_down(void *unused) {
     if (pause_holds()) return;
     evict.held_back = false;
     maxmemory_step_down(room_is_due(ckv.ctx));
-    if (little_is_free(0)) maxmemory_hold();
+    if (maxmemory_server_excess(0, 0) > 0 && may_hold(ckv.ctx)) maxmemory_hold();
     maxmemory_raise(wanted_above());
     guard_start(ckv.ctx);
 }
@@ -287,9 +286,33 @@ static void step_down_soon(void) {
     RedisModule_EventLoopAddOneShot(step_down, NULL);
 }
 
+static void note_blocked(bool any) {
+    evict.blocked = any;
+    evict.blocked_ms = clock_now_ms();
+}
+
+/* Asking takes as long as some commands. */
+static void look_who_is_blocked(RedisModuleCtx *ctx) {
+    int64_t now_ms = clock_now_ms();
+    bool long_ago = now_ms - evict.blocked_ms > LOOK_MS || now_ms < evict.blocked_ms;
+    if (!some_pass_unseen() || (!long_ago && !evict.look)) return;
+    int error;
+    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
+    bool any = RedisModule_ServerInfoGetFieldUnsigned(info, "blocked_clients", &error) > 0;
+    RedisModule_FreeServerInfo(ctx, info);
+    note_blocked(any && may_hold(ctx));
+}
+
+/* Where little is free, or was when the setting was raised. */
+static void look_if_near(RedisModuleCtx *ctx) {
+    if (maxmemory_server_excess(0, ABOVE_BLOCKED) > 0 || evict.blocked) look_who_is_blocked(ctx);
+    evict.look = false;
+}
+
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
     if (evict_near()) weigh();
+    look_if_near(ctx);
     bool due = room_is_due(ctx);
     if (due) {
         /* Only what was freed lately is to count. */
@@ -364,16 +387,25 @@ static bool evict_some(void) {
     return some;
 }
 
+/* What goes within a command that comes with a slot by atomic migration is told to no replica: the
+ * timer evicts. In Redis who sends it is no user; in Valkey it may be anybody. */
+static bool may_come_with_slot(RedisModuleCommandFilterCtx *command) {
+    if (!maps_any_hidden()) return false;
+    if (version_is_valkey(0)) return true;
+    uint64_t client = RedisModule_CommandFilterGetClientId(command);
+    RedisModuleString *user = RedisModule_GetClientUserNameById(ckv.ctx, client);
+    if (user) RedisModule_FreeString(ckv.ctx, user);
+    return !user;
+}
+
 static void before_command(RedisModuleCommandFilterCtx *command) {
-    (void)command;
     /* Who is told of an eviction, or of what a command of ours does, may call commands. */
     if (evict.making || own_call_open()) return;
     maxmemory_decide();
     if (!maxmemory_now()->evicts) return;
     evict.owed = OWED_AT_LEAST + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
     evict.written_by_then = maxmemory_written();
-    /* What goes within a command that comes with a slot is told to no replica: the timer evicts. */
-    if (maps_any_hidden()) {
+    if (may_come_with_slot(command)) {
         if (missed_by_server() > 0 && may_hold(ckv.ctx)) hold(ckv.ctx);
         return;
     }
@@ -395,55 +427,78 @@ static RedisModuleString *argument(RedisModuleCommandFilterCtx *command, int i) 
     return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
 }
 
-/* Whether a command is one of INFO, as it was sent or as it is served. */
-static bool is_info(RedisModuleString *name) {
-    return arg_is(name, "info") || arg_is(name, CKV_SERVED_PREFIX "info") ||
-           arg_is(name, CKV_ASKING_PREFIX "info");
+/* Whether a transaction is to be carried out in which the file of settings is written. */
+static bool exec_rewrites(RedisModuleString *name, uint64_t client) {
+    bool execs = arg_is(name, "exec"), found = false;
+    if (!execs && !arg_is(name, "discard") && !arg_is(name, "reset")) return false;
+    for (unsigned i = 0; i < REWRITERS; i++) {
+        if (evict.rewriters[i] != client) continue;
+        evict.rewriters[i] = 0;
+        found = execs;
+    }
+    return found;
 }
 
-static bool reads_settings(RedisModuleCommandFilterCtx *command) {
-    if (RedisModule_CommandFilterArgsCount(command) < 2) return false;
-    return arg_is(argument(command, 1), "get") || arg_is(argument(command, 1), "rewrite");
-}
-
-/* Whether a client has queued such a command, which is forgotten. */
-static bool has_queued(uint64_t client) {
-    for (unsigned i = 0; i < SHOWN_TO; i++)
-        if (evict.shown_to[i] == client) return evict.shown_to[i] = 0, true;
-    return false;
-}
-
-/* Who shows the setting, or writes it into its file, is to find what was asked for. */
-static bool shows_limit(RedisModuleCommandFilterCtx *command) {
+/* What goes into the file of settings is what was asked for. */
+static bool rewrites_settings(RedisModuleCommandFilterCtx *command) {
     if (!some_pass_unseen()) return false;
     RedisModuleString *name = argument(command, 0);
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (arg_is(name, "exec")) return has_queued(client);
-    if (!is_info(name) && !(arg_is(name, "config") && reads_settings(command))) return false;
+    if (exec_rewrites(name, client)) return true;
+    if (!arg_is(name, "config") || RedisModule_CommandFilterArgsCount(command) != 2 ||
+        !arg_is(argument(command, 1), "rewrite"))
+        return false;
     if (!queued_in_transaction(client)) return true;
-    evict.shown_to[evict.shown++ % SHOWN_TO] = client;
+    evict.rewriters[evict.rewriter++ % REWRITERS] = client;
     return false;
 }
 
+static bool reads_and_waits(RedisModuleCommandFilterCtx *command) {
+    int n = RedisModule_CommandFilterArgsCount(command);
+    for (int i = 1; i < n && i < BLOCK_ARGS; i++)
+        if (arg_is(argument(command, i), "block")) return true;
+    return false;
+}
+
+/* Whether who sends a command may be waiting behind it. */
+static bool may_block(RedisModuleCommandFilterCtx *command) {
+    static const char *const names[] = {"blpop",    "brpop",    "blmove", "brpoplpush", "blmpop",
+                                        "bzpopmin", "bzpopmax", "bzmpop", "wait",       "waitaof"};
+    RedisModuleString *name = argument(command, 0);
+    char first = (char)(*RedisModule_StringPtrLen(name, NULL) | 0x20);
+    if (first != 'b' && first != 'w' && first != 'x') return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (arg_is(name, names[i])) return true;
+    return (arg_is(name, "xread") || arg_is(name, "xreadgroup")) && reads_and_waits(command);
+}
+
+/* By how much the setting is to be raised before a command runs: who may wait is seen at once, and
+ * looked for anew behind a change of settings or of the role. */
+static uint64_t wanted_for(RedisModuleCommandFilterCtx *command) {
+    if (!some_pass_unseen()) return 0;
+    if (evict.look) look_if_near(ckv.ctx);
+    bool near =
+        !evict.blocked && may_block(command) && maxmemory_server_excess(0, ABOVE_BLOCKED) > 0;
+    if (near && may_hold(ckv.ctx)) note_blocked(true);
+    return wanted_above();
+}
+
 /* What the last step took for the command, to move records out or to note its keys, is made up for
- * by the next one, and what none of ours sees finds the setting raised. A script's commands are one
- * with the script. */
+ * by the next one. A script's commands are one with the script. */
 static void behind_serving(RedisModuleCommandFilterCtx *command) {
+    if (evict.making || own_call_open()) return;
     bool over = maxmemory_server_excess(0, 0) > 0, paused = some_pass_unseen() && pause_holds();
-    bool raises = over || paused || (maxmemory_raised() == 0 && wanted_above() > 0);
-    bool lowers = shows_limit(command) && maxmemory_raised() > 0 && !over && !paused;
-    if ((!raises && !lowers) || evict.making || own_call_open()) return;
-    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
-    if (lowers) {
+    if (rewrites_settings(command) && !over && !paused) {
         maxmemory_raise(0);
-        if (little_is_free(0)) maxmemory_hold(); /* that was a call, which takes memory, too */
         guard_start(ckv.ctx);
-        step_down_soon();
-    } else if (may_hold(ckv.ctx)) {
-        evict.held_back |= paused;
-        maxmemory_raise(wanted_above());
-        if (over) hold(ckv.ctx);
+        return;
     }
+    bool raises = wanted_for(command) > maxmemory_raised();
+    if ((!over && !paused && !raises) || !may_hold(ckv.ctx)) return;
+    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
+    evict.held_back |= paused;
+    maxmemory_raise(wanted_above());
+    if (over) hold(ckv.ctx);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -487,9 +542,16 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
     evict.held_back &= may_hold(ctx);
+    evict.blocked &= may_hold(ctx);
+    evict.look = true;
     if (missing(0) > 0 && may_hold(ctx)) maxmemory_hold();
-    maxmemory_raise(wanted_above());
+    if (evict.held_back) maxmemory_raise(wanted_above());
     guard_start(ctx);
+}
+
+static void on_role(bool follows) {
+    (void)follows;
+    evict.look = true;
 }
 
 /* Besides ourselves these are part of a server: Valkey 9 runs scripts in a module, which has no key
@@ -519,5 +581,6 @@ void evict_start(RedisModuleCtx *ctx) {
     evict_modules_changed(ctx);
     settings_read(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
+    role_listen(ctx, on_role);
     configure(ctx, true);
 }

@@ -5,6 +5,7 @@
 #include "server/child.h"
 #include "server/machine.h"
 #include "server/own_call.h"
+#include "server/renamed.h"
 
 #include <float.h>
 #include <math.h>
@@ -92,7 +93,8 @@ static void set_server_limit(uint64_t bytes, uint64_t above) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)(bytes + above));
     stepping = true;
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "CONFIG", "ccc", "SET", "maxmemory", text);
+    RedisModuleCallReply *reply =
+        own_call(ckv.ctx, renamed_to("config"), "ccc", "SET", "maxmemory", text);
     stepping = false;
     if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR) {
         settings.server_limit = bytes;

@@ -13,7 +13,7 @@
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
 
-#define LISTENERS_MAX 3
+#define LISTENERS_MAX 4
 
 static role_changed *listeners[LISTENERS_MAX];
 static int listening;
