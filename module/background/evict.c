@@ -2,11 +2,11 @@
 #include "background/evict.h"
 
 #include "core/map/map_evict.h"
+#include "background/evict_commands.h"
 #include "background/evict_other_keys.h"
 #include "background/settle.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
-#include "keyspace/queued.h"
 #include "server/filter.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
@@ -51,11 +51,6 @@
 #define ABOVE_BLOCKED ((uint64_t)256 << 20)
 #define LOOK_MS       100
 
-/* XREADGROUP GROUP group consumer COUNT n BLOCK ms */
-#define BLOCK_ARGS 7
-/* Clients whose transactions write the file of settings: that many of the latest are known. */
-#define REWRITERS 4
-
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
 
@@ -85,8 +80,6 @@ static struct {
     bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
     bool look;          /* anew whether that is so, */
     int64_t blocked_ms; /* which was done, or one was seen to, at this time */
-    uint64_t rewriters[REWRITERS];
-    unsigned rewriter; /* the latest */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -423,62 +416,13 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
     }
 }
 
-static RedisModuleString *argument(RedisModuleCommandFilterCtx *command, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-}
-
-/* Whether a transaction is to be carried out in which the file of settings is written. */
-static bool exec_rewrites(RedisModuleString *name, uint64_t client) {
-    bool execs = arg_is(name, "exec"), found = false;
-    if (!execs && !arg_is(name, "discard") && !arg_is(name, "reset")) return false;
-    for (unsigned i = 0; i < REWRITERS; i++) {
-        if (evict.rewriters[i] != client) continue;
-        evict.rewriters[i] = 0;
-        found = execs;
-    }
-    return found;
-}
-
-/* What goes into the file of settings is what was asked for. */
-static bool rewrites_settings(RedisModuleCommandFilterCtx *command) {
-    if (!some_pass_unseen()) return false;
-    RedisModuleString *name = argument(command, 0);
-    uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (exec_rewrites(name, client)) return true;
-    if (!arg_is(name, "config") || RedisModule_CommandFilterArgsCount(command) != 2 ||
-        !arg_is(argument(command, 1), "rewrite"))
-        return false;
-    if (!queued_in_transaction(client)) return true;
-    evict.rewriters[evict.rewriter++ % REWRITERS] = client;
-    return false;
-}
-
-static bool reads_and_waits(RedisModuleCommandFilterCtx *command) {
-    int n = RedisModule_CommandFilterArgsCount(command);
-    for (int i = 1; i < n && i < BLOCK_ARGS; i++)
-        if (arg_is(argument(command, i), "block")) return true;
-    return false;
-}
-
-/* Whether who sends a command may be waiting behind it. */
-static bool may_block(RedisModuleCommandFilterCtx *command) {
-    static const char *const names[] = {"blpop",    "brpop",    "blmove", "brpoplpush", "blmpop",
-                                        "bzpopmin", "bzpopmax", "bzmpop", "wait",       "waitaof"};
-    RedisModuleString *name = argument(command, 0);
-    char first = (char)(*RedisModule_StringPtrLen(name, NULL) | 0x20);
-    if (first != 'b' && first != 'w' && first != 'x') return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (arg_is(name, names[i])) return true;
-    return (arg_is(name, "xread") || arg_is(name, "xreadgroup")) && reads_and_waits(command);
-}
-
 /* By how much the setting is to be raised before a command runs: who may wait is seen at once, and
  * looked for anew behind a change of settings or of the role. */
 static uint64_t wanted_for(RedisModuleCommandFilterCtx *command) {
     if (!some_pass_unseen()) return 0;
     if (evict.look) look_if_near(ckv.ctx);
     bool near =
-        !evict.blocked && may_block(command) && maxmemory_server_excess(0, ABOVE_BLOCKED) > 0;
+        !evict.blocked && evict_may_block(command) && maxmemory_server_excess(0, ABOVE_BLOCKED) > 0;
     if (near && may_hold(ckv.ctx)) note_blocked(true);
     return wanted_above();
 }
@@ -488,7 +432,9 @@ static uint64_t wanted_for(RedisModuleCommandFilterCtx *command) {
 static void behind_serving(RedisModuleCommandFilterCtx *command) {
     if (evict.making || own_call_open()) return;
     bool over = maxmemory_server_excess(0, 0) > 0, paused = some_pass_unseen() && pause_holds();
-    if (rewrites_settings(command) && !over && !paused) {
+    /* What goes into the file of settings is what was asked for. */
+    bool rewrites = some_pass_unseen() && evict_rewrites_settings(command);
+    if (rewrites && !over && !paused) {
         maxmemory_raise(0);
         guard_start(ckv.ctx);
         return;

@@ -212,7 +212,7 @@ def wait_limited(r, above):
 
 def wait_blocked(server):
     (connection,) = connections_of(server, 1)
-    connection.send_command("BLPOP", "queue", 0)
+    connection.send_command("XREAD", "COUNT", 1, "BLOCK", 0, "STREAMS", "stream", "$")
     with server.client() as r:
         wait_for(lambda: r.info("clients")["blocked_clients"] == 1)
     return connection
@@ -240,7 +240,7 @@ def test_who_waited_before_anything_might_go_is_unblocked(told, what):
         r.replicaof("127.0.0.1", 1)
     connection = wait_blocked(server)
     pipe = r.pipeline(transaction=False).execute_command(*SETS[what](r, asked))
-    pipe.lpush("queue", os.urandom(1000 * KB)).execute()
+    pipe.xadd("stream", {"field": os.urandom(1000 * KB)}).execute()
     connection.read_response()
     connection.disconnect()
     assert not maps(evicted())
