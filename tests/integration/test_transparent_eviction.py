@@ -43,6 +43,13 @@ def is_settled(r):
     return r.execute_command("CKV", "OPTIMIZE") == b"OK"
 
 
+def set_keys(r, count, value_len):
+    pipe = r.pipeline(transaction=False)
+    for i in range(count):
+        pipe.set(f"key:{i}", os.urandom(value_len))
+    pipe.execute()
+
+
 def maps(names):
     return [name for name in names if name.startswith(b"ckv:")]
 
@@ -50,8 +57,7 @@ def maps(names):
 def test_what_moves_out_is_larger_than_it_was(told):
     """A string of zeros takes hundreds of bytes as a record, and a bit of it is set by the server's own command."""
     _, r, evicted = told
-    for i in range(20_000):
-        r.set(f"key:{i}", os.urandom(100))
+    set_keys(r, 20_000, 100)
     r.set("zeros", bytes(400 * KB))
     assert is_settled(r)
     limit(r, 100 * KB)
@@ -71,8 +77,7 @@ def connections_of(server, count):
 
 
 def fill(r):
-    for i in range(20_000):
-        r.set(f"key:{i}", os.urandom(100))
+    set_keys(r, 20_000, 100)
     r.rpush("list", *(os.urandom(1000) for _ in range(500)))
     assert is_settled(r)
 
@@ -183,8 +188,7 @@ def test_room_to_compress_giants_is_given_back_first(own_server):
     """A megabyte, which zstd takes for values of over 64 KB that are encoded at once: of a small limit that was all."""
     config = {"ckv.prefixes": "*", "ckv.train-after": "1gb", "ckv.encode-threads": 0, "maxmemory-policy": "allkeys-lru"}
     with own_server(config).client() as r:
-        for i in range(2000):
-            r.set(f"key:{i}", os.urandom(100))
+        set_keys(r, 2000, 100)
         r.set("zeros", bytes(70 * KB))
         limit(r, -800 * KB)
         wait_for(lambda: r.info("memory")["used_memory"] < maxmemory(r))
@@ -195,8 +199,7 @@ def test_pages_that_are_written_anew_take_no_room(own_server):
     """Old ones are freed by the hundred, 1.6 MB of them: of a small limit that was a third, for which records went."""
     config = {"ckv.prefixes": "*", "ckv.train-after": "1gb", "maxmemory-policy": "allkeys-lru"}
     with own_server(config).client() as r:
-        for i in range(14_000):
-            r.set(f"key:{i}", os.urandom(200))
+        set_keys(r, 14_000, 200)
         limit(r, 1000 * KB)
         for _ in range(2):
             assert r.execute_command("CKV", "TRAIN") == b"OK" and is_settled(r)
