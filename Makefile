@@ -80,7 +80,7 @@ say = $(if $(V),,@echo '  $(1) $@';)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all help setup demo test-programs coverage-programs test test-aof test-replica test-asan test-tsan test-long unit fuzz fuzz-short integration soak coverage lint format \
+.PHONY: all help setup demo test test-programs coverage-programs test-aof test-replica test-asan test-tsan test-long unit fuzz fuzz-short integration soak coverage lint format \
         run install deb test-deb bench-codec \
         bench-throughput bench-cache bench-caches bench-scale bench-layout bench-estimate bench-choice bench-moving bench bench-full servers test-servers test-redis-suite test-clients \
         test-upgrade test-stress test-arm64 test-fleet test-migrations image test-image clean distclean \

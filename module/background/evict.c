@@ -78,8 +78,8 @@ static struct {
     bool steps_down;    /* the setting is about to */
     bool held_back;     /* a pause holds commands back */
     bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
-    bool look;          /* anew whether that is so, */
-    int64_t blocked_ms; /* which was done, or one was seen to, at this time */
+    int64_t blocked_ms; /* when that was found out */
+    bool look;          /* it may have changed since */
     size_t reserved;
     bool reservation_kept;
 } evict;
@@ -491,7 +491,8 @@ static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     evict.blocked &= may_hold(ctx);
     evict.look = true;
     if (missing(0) > 0 && may_hold(ctx)) maxmemory_hold();
-    if (evict.held_back) maxmemory_raise(wanted_above());
+    /* No further up: what is carried out with this may write the file of settings. */
+    if (evict.held_back || wanted_above() < maxmemory_raised()) maxmemory_raise(wanted_above());
     guard_start(ctx);
 }
 

@@ -2,7 +2,10 @@
 #include "background/evict_commands.h"
 
 #include "keyspace/queued.h"
+#include "server/filter.h"
 #include "server/reply.h"
+
+#include <string.h>
 
 /* Clients that have queued a CONFIG REWRITE: that many of the latest are known. */
 #define REWRITERS 4
@@ -10,29 +13,33 @@
 static uint64_t rewriters[REWRITERS];
 static unsigned rewriter; /* the latest */
 
-static RedisModuleString *argument(RedisModuleCommandFilterCtx *command, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+static char first_letter(RedisModuleString *name) {
+    return (char)(*RedisModule_StringPtrLen(name, NULL) | 0x20);
 }
 
-/* Whether a transaction is to be carried out in which the file of settings is written. */
-static bool exec_rewrites(RedisModuleString *name, uint64_t client) {
-    bool execs = arg_is(name, "exec"), found = false;
-    if (!execs && !arg_is(name, "discard") && !arg_is(name, "reset")) return false;
+/* Whether a client has queued a command that writes the file; it is forgotten. */
+static bool has_queued(uint64_t client) {
+    bool found = false;
     for (unsigned i = 0; i < REWRITERS; i++) {
         if (rewriters[i] != client) continue;
         rewriters[i] = 0;
-        found = execs;
+        found = true;
     }
     return found;
 }
 
+static bool is_rewrite(RedisModuleCommandFilterCtx *command) {
+    return RedisModule_CommandFilterArgsCount(command) == 2 &&
+           arg_is(filter_arg(command, 0), "config") && arg_is(filter_arg(command, 1), "rewrite");
+}
+
 bool evict_rewrites_settings(RedisModuleCommandFilterCtx *command) {
-    RedisModuleString *name = argument(command, 0);
+    RedisModuleString *name = filter_arg(command, 0);
+    if (!strchr("cder", first_letter(name))) return false; /* of most commands no more is asked */
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (exec_rewrites(name, client)) return true;
-    if (!arg_is(name, "config") || RedisModule_CommandFilterArgsCount(command) != 2 ||
-        !arg_is(argument(command, 1), "rewrite"))
-        return false;
+    if (arg_is(name, "exec")) return has_queued(client);
+    if (arg_is(name, "discard") || arg_is(name, "reset")) has_queued(client);
+    if (!is_rewrite(command)) return false;
     if (!queued_in_transaction(client)) return true;
     rewriters[rewriter++ % REWRITERS] = client;
     return false;
@@ -40,17 +47,16 @@ bool evict_rewrites_settings(RedisModuleCommandFilterCtx *command) {
 
 static bool reads_and_waits(RedisModuleCommandFilterCtx *command) {
     int n = RedisModule_CommandFilterArgsCount(command);
-    for (int i = 1; i < n && !arg_is(argument(command, i), "streams"); i++)
-        if (arg_is(argument(command, i), "block")) return true;
+    for (int i = 1; i < n && !arg_is(filter_arg(command, i), "streams"); i++)
+        if (arg_is(filter_arg(command, i), "block")) return true;
     return false;
 }
 
 bool evict_may_block(RedisModuleCommandFilterCtx *command) {
     static const char *const names[] = {"blpop",    "brpop",    "blmove", "brpoplpush", "blmpop",
                                         "bzpopmin", "bzpopmax", "bzmpop", "wait",       "waitaof"};
-    RedisModuleString *name = argument(command, 0);
-    char first = (char)(*RedisModule_StringPtrLen(name, NULL) | 0x20);
-    if (first != 'b' && first != 'w' && first != 'x') return false;
+    RedisModuleString *name = filter_arg(command, 0);
+    if (!strchr("bwx", first_letter(name))) return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (arg_is(name, names[i])) return true;
     return (arg_is(name, "xread") || arg_is(name, "xreadgroup")) && reads_and_waits(command);

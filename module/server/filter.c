@@ -52,11 +52,14 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     }
 }
 
+RedisModuleString *filter_arg(RedisModuleCommandFilterCtx *command, int i) {
+    return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+}
+
 RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc) {
     *argc = RedisModule_CommandFilterArgsCount(command);
     RedisModuleString **argv = RedisModule_Alloc((size_t)*argc * sizeof *argv);
-    for (int i = 0; i < *argc; i++)
-        argv[i] = (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+    for (int i = 0; i < *argc; i++) argv[i] = filter_arg(command, i);
     return argv;
 }
 

@@ -26,6 +26,8 @@ typedef enum filter_step {
 /* From now on the step is done with each command, by `run`; NULL: no longer. */
 void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run);
 
+/* An argument of a command, 0 its name; it stays the command's. */
+RedisModuleString *filter_arg(RedisModuleCommandFilterCtx *command, int i);
 /* The arguments of a command, which the caller frees. */
 RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc);
 

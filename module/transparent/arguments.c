@@ -3,15 +3,12 @@
 
 #include "core/base/expiry.h"
 #include "server/clock.h"
+#include "server/filter.h"
 #include "server/reply.h"
 
 #include <string.h>
 
 typedef RedisModuleCommandFilterCtx filtered;
-
-static RedisModuleString *arg(filtered *f, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
-}
 
 /* What has expired when it is given its expiry is the server's, as servers differ in what they
  * tell; and what would be further away than a record can keep. `unit` in ms. */
@@ -27,7 +24,7 @@ static bool expires_in_server(filtered *f, const char *name, int argc) {
     bool sets = !strcmp(name, "setex") || !strcmp(name, "psetex");
     if ((!behind && !sets) || argc < 3) return false;
     bool absolute = behind && !strcmp(behind, "expireat");
-    return is_time_for_server(arg(f, 2), absolute, *name == 'p' ? 1 : 1000);
+    return is_time_for_server(filter_arg(f, 2), absolute, *name == 'p' ? 1 : 1000);
 }
 
 /* There may be options that we don't know, or that this server doesn't. */
@@ -36,11 +33,12 @@ static bool knows_options(filtered *f, int first, int argc) {
                                         "xx", "get", "keepttl", "persist"};
     for (int i = first; i < argc; i++) {
         size_t w = 0, n = sizeof words / sizeof *words;
-        while (w < n && !arg_is(arg(f, i), words[w])) w++;
+        while (w < n && !arg_is(filter_arg(f, i), words[w])) w++;
         if (w == n) return false;
         if (w >= 4) continue;
         i++; /* its time */
-        if (i < argc && is_time_for_server(arg(f, i), w >= 2, w % 2 ? 1 : 1000)) return false;
+        if (i < argc && is_time_for_server(filter_arg(f, i), w >= 2, w % 2 ? 1 : 1000))
+            return false;
     }
     return true;
 }
@@ -48,7 +46,7 @@ static bool knows_options(filtered *f, int first, int argc) {
 /* Servers differ in whether they look at a time that is none before they look at the key. */
 static bool knows_time(filtered *f, int argc) {
     long long time;
-    return argc < 4 || RedisModule_StringToLongLong(arg(f, 3), &time) == REDISMODULE_OK;
+    return argc < 4 || RedisModule_StringToLongLong(filter_arg(f, 3), &time) == REDISMODULE_OK;
 }
 
 bool arguments_known(filtered *f, const char *name, int argc, int last) {

@@ -1,6 +1,7 @@
 /* positions.c: see positions.h. */
 #include "transparent/positions.h"
 
+#include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/served.h"
 
@@ -8,16 +9,12 @@
 
 typedef RedisModuleCommandFilterCtx filtered;
 
-static RedisModuleString *arg(filtered *f, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
-}
-
 /* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
 static bool is_about_key(filtered *f, const catalogue_entry *e, int argc) {
     static const char *const words[] = {"encoding", "freq", "idletime", "refcount"};
-    if (!strcmp(e->name, "memory")) return argc > 2 && arg_is(arg(f, 1), "usage");
+    if (!strcmp(e->name, "memory")) return argc > 2 && arg_is(filter_arg(f, 1), "usage");
     for (size_t w = 0; argc == 3 && w < sizeof words / sizeof *words; w++)
-        if (arg_is(arg(f, 1), words[w])) return true;
+        if (arg_is(filter_arg(f, 1), words[w])) return true;
     return false;
 }
 
@@ -40,7 +37,7 @@ bool positions_of(filtered *f, const catalogue_entry *e, int argc, int *first, i
         return argc % 2 == 1;
     case SERVED_COUNTED: {
         long long pairs;
-        bool number = RedisModule_StringToLongLong(arg(f, 1), &pairs) == REDISMODULE_OK;
+        bool number = RedisModule_StringToLongLong(filter_arg(f, 1), &pairs) == REDISMODULE_OK;
         if (!number || pairs <= 0 || pairs > (argc - 2) / 2) return false;
         *first = 2;
         *last = 2 * (int)pairs;

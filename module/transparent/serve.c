@@ -34,12 +34,8 @@
 
 typedef RedisModuleCommandFilterCtx filtered;
 
-static RedisModuleString *arg(filtered *f, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(f, i);
-}
-
 static bool matches(filtered *f, int i) {
-    return prefixes_match_name(arg(f, i)) != PREFIX_NONE;
+    return prefixes_match_name(filter_arg(f, i)) != PREFIX_NONE;
 }
 
 /* ---- commands that only the server can run --------------------------------------------------- */
@@ -102,19 +98,20 @@ static void leave_watched(filtered *f, int argc) {
     bool loads = role_loads(ckv.ctx);
     for (int i = 1; i < argc; i++) {
         size_t len;
-        const char *text = RedisModule_StringPtrLen(arg(f, i), &len);
+        const char *text = RedisModule_StringPtrLen(filter_arg(f, i), &len);
         if (prefixes_match(text, len) == PREFIX_NONE) continue;
         aside_note(text, len);
         bool later = loads && will_run();
-        if (later) leave_when_loaded(arg(f, i));
-        bool out = leave_if(arg(f, i), MOVE_EXPIRING) || (lent_has(arg(f, i)) && will_run());
-        if (out || later) lent_to_watcher(sender(f), arg(f, i));
+        if (later) leave_when_loaded(filter_arg(f, i));
+        bool out =
+            leave_if(filter_arg(f, i), MOVE_EXPIRING) || (lent_has(filter_arg(f, i)) && will_run());
+        if (out || later) lent_to_watcher(sender(f), filter_arg(f, i));
     }
 }
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
     if (last < 0) last += argc;
-    for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(arg(f, i));
+    for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(filter_arg(f, i));
 }
 
 /* A command that waits runs when others have run, and is to find what they have set. */
@@ -132,14 +129,14 @@ static void await_range(filtered *f, const catalogue_entry *e, int argc) {
     int last = e->last < 0 ? e->last + argc : e->last;
     if (last == e->first) return; /* it waits for this key, and sees what becomes of it */
     await_begin(f);
-    for (int i = e->first; i <= last && i < argc; i++) await_key(f, arg(f, i));
+    for (int i = e->first; i <= last && i < argc; i++) await_key(f, filter_arg(f, i));
     transactions_count();
 }
 
 /* XREAD and XREADGROUP wait if they are told to. */
 static bool waits(filtered *f, const catalogue_entry *e, int argc) {
     bool told = strncmp(e->name, "xread", 5) != 0;
-    for (int i = 1; i < argc && !told; i++) told = arg_is(arg(f, i), "block");
+    for (int i = 1; i < argc && !told; i++) told = arg_is(filter_arg(f, i), "block");
     return e->blocks && told;
 }
 
@@ -200,9 +197,9 @@ static bool leaves_long(filtered *f, const catalogue_entry *e, int argc, int las
     bool writes = served_keys_of(e->served) == SERVED_FIRST && served_writes_strings(e->served);
     size_t len = 0;
     for (int i = last + 1; writes && i < argc && len <= CODEC_ZSTD_MAX; i++)
-        RedisModule_StringPtrLen(arg(f, i), &len);
-    if (len <= CODEC_ZSTD_MAX || has_both(arg(f, last))) return false;
-    const char *key = RedisModule_StringPtrLen(arg(f, last), &len);
+        RedisModule_StringPtrLen(filter_arg(f, i), &len);
+    if (len <= CODEC_ZSTD_MAX || has_both(filter_arg(f, last))) return false;
+    const char *key = RedisModule_StringPtrLen(filter_arg(f, last), &len);
     long_strings_note(key, len);
     return true;
 }
@@ -227,7 +224,7 @@ static bool is_here(const char *key, size_t len) {
  * as only the server can tell them apart. */
 static void leave_expired(filtered *f, int first, int last, int step) {
     for (int i = first; i <= last && settings_import_mode(); i += step)
-        leave_if(arg(f, i), MOVE_EXPIRED);
+        leave_if(filter_arg(f, i), MOVE_EXPIRED);
 }
 
 /* Of a name under which the server had a long string. */
@@ -249,7 +246,7 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
     if (now.runs_later) return false;
     for (int i = first; i <= last; i += step) {
         size_t len;
-        const char *key = RedisModule_StringPtrLen(arg(f, i), &len);
+        const char *key = RedisModule_StringPtrLen(filter_arg(f, i), &len);
         if (may_have_record(key, len) || !is_here(key, len)) return false;
     }
     return true;
@@ -260,9 +257,9 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
 static bool crosses_slots(filtered *f, int first, int last, int step) {
     if (last <= first || places_layout() != PLACES_SLOTS) return false;
     if (!(RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA)) return false;
-    uint32_t slot = places_of_string(arg(f, first));
+    uint32_t slot = places_of_string(filter_arg(f, first));
     for (int i = first + step; i <= last; i += step)
-        if (places_of_string(arg(f, i)) != slot) return true;
+        if (places_of_string(filter_arg(f, i)) != slot) return true;
     return false;
 }
 
@@ -297,7 +294,7 @@ static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
 static bool queued_in_open_slot(filtered *f, int first, int last, int step) {
     bool open = false;
     if (places_layout() != PLACES_SLOTS || !is_queued(f)) return false;
-    for (int i = first; i <= last && !leave_tells_open(arg(f, i), &open);) i += step;
+    for (int i = first; i <= last && !leave_tells_open(filter_arg(f, i), &open);) i += step;
     return open;
 }
 
@@ -307,7 +304,7 @@ static void tell_replicas(filtered *f, int first, int last, int step) {
     if (places_layout() != PLACES_SLOTS || now.runs_later || role_follows(ckv.ctx)) return;
     if (!will_run()) return;
     for (int i = first; i <= last; i += step)
-        if (matches(f, i)) untold_note((uint64_t)db_of_sender(), arg(f, i));
+        if (matches(f, i)) untold_note((uint64_t)db_of_sender(), filter_arg(f, i));
 }
 
 static bool fits(const catalogue_entry *e, int argc) {
@@ -361,8 +358,8 @@ static void on_exec(filtered *f) {
 }
 
 static void on_debug(filtered *f, const catalogue_entry *e, int argc) {
-    bool serves = (argc == 2 && arg_is(arg(f, 1), "digest")) ||
-                  (argc == 3 && arg_is(arg(f, 1), "set-active-expire"));
+    bool serves = (argc == 2 && arg_is(filter_arg(f, 1), "digest")) ||
+                  (argc == 3 && arg_is(filter_arg(f, 1), "set-active-expire"));
     if (!serves)
         leave_range(f, argc, 2, -1, 1);
     else if (settings_debug_allowed())
@@ -381,14 +378,14 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
 }
 
 static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
-    if (argc == 3 && arg_is(arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
+    if (argc == 3 && arg_is(filter_arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
 
 /* ACL and CONFIG: whether users may have other rights behind it. */
 static bool changes_rules(filtered *f, int argc) {
     static const char *const words[] = {"set", "setuser", "deluser", "load"};
     for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
-        if (arg_is(arg(f, 1), words[w])) return true;
+        if (arg_is(filter_arg(f, 1), words[w])) return true;
     return false;
 }
 
@@ -420,7 +417,8 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_debug(f, e, argc);
         break;
     case COMMAND_CLIENT:
-        if (leave_untold() && argc == 2 && arg_is(arg(f, 1), "unpause")) serve_command(f, e, argc);
+        if (leave_untold() && argc == 2 && arg_is(filter_arg(f, 1), "unpause"))
+            serve_command(f, e, argc);
         break;
     case COMMAND_CLUSTER:
         on_cluster(f, e, argc);
@@ -439,7 +437,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
             permission_change();
             acl_queued |= is_queued(f);
         }
-        if (!strcmp(e->name, "config") && argc == 2 && arg_is(arg(f, 1), "resetstat"))
+        if (!strcmp(e->name, "config") && argc == 2 && arg_is(filter_arg(f, 1), "resetstat"))
             serve_command(f, e, argc);
         break;
     case COMMAND_KEYLESS:
@@ -471,7 +469,7 @@ static void refuse_moving(filtered *f, const catalogue_entry *e, RedisModuleStri
 static bool names_map(filtered *f) {
     bool named = false;
     for (int i = 1; i < RedisModule_CommandFilterArgsCount(f) && !named; i++)
-        named = places_of_name(arg(f, i)) != PLACES_NONE;
+        named = places_of_name(filter_arg(f, i)) != PLACES_NONE;
     return named;
 }
 
@@ -480,7 +478,7 @@ static bool writes_file(filtered *f) {
     static const char *const words[] = {"bgsave",       "save",     "psync", "sync",
                                         "bgrewriteaof", "shutdown", "debug", "exec"};
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (arg_is(arg(f, 0), words[w])) return true;
+        if (arg_is(filter_arg(f, 0), words[w])) return true;
     return false;
 }
 
@@ -493,7 +491,7 @@ static void filter(filtered *f) {
         if (names_map(f)) leave_before_map();
         if (writes_file(f)) lent_before_file();
     }
-    const char *name = RedisModule_StringPtrLen(arg(f, 0), &len);
+    const char *name = RedisModule_StringPtrLen(filter_arg(f, 0), &len);
     const catalogue_entry *e = catalogue_find(name, len);
     if (!e) return;
     if (paused) transactions_hold_back();

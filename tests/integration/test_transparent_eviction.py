@@ -265,6 +265,18 @@ def test_nothing_that_may_go_raises_nothing(told):
     connection.disconnect()
 
 
+def test_it_is_not_raised_once_nothing_may_go(told):
+    """At once: from then on the server alone says what is too much."""
+    server, r, _ = told
+    fill(r)
+    asked = wait_limited(r, 100 * KB)
+    connection = wait_blocked(server)
+    assert maxmemory(r) == raised(r, asked)
+    pipe = r.pipeline(transaction=False).config_set("maxmemory-policy", "noeviction")
+    assert pipe.execute_command("CONFIG", "GET", "maxmemory").execute()[1] == [b"maxmemory", b"%d" % asked]
+    connection.disconnect()
+
+
 @pytest.mark.parametrize("how", ["alone", "queued", "behind a change", "both queued"])
 def test_the_file_of_settings_is_written_as_asked(told, how):
     """While clients wait for keys the setting stands above what was asked for."""
@@ -285,7 +297,7 @@ def test_the_file_of_settings_is_written_as_asked(told, how):
     wait_for(lambda: maxmemory(r) == asked)
 
 
-def test_renamed_config_keeps_maps_as_well(own_server):
+def test_config_is_called_by_its_name(own_server):
     config = {"ckv.prefixes": "*", "ckv.train-after": "1gb", "maxmemory-policy": POLICY, "rename-command": "CONFIG settings"}
     with own_server(config) as server, server.client() as r:
         fill(r)
