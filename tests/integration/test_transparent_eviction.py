@@ -269,7 +269,7 @@ def test_it_is_not_raised_once_nothing_may_go(told):
     """At once: from then on the server alone says what is too much."""
     server, r, _ = told
     fill(r)
-    asked = wait_limited(r, 100 * KB)
+    asked = wait_limited(r, 1000 * KB)  # clients that come take some dozen KB each
     connection = wait_blocked(server)
     assert maxmemory(r) == raised(r, asked)
     pipe = r.pipeline(transaction=False).config_set("maxmemory-policy", "noeviction")
@@ -282,7 +282,7 @@ def test_the_file_of_settings_is_written_as_asked(told, how):
     """While clients wait for keys the setting stands above what was asked for."""
     server, r, _ = told
     fill(r)
-    asked = wait_limited(r, 100 * KB)
+    asked = wait_limited(r, 1000 * KB)  # clients that come take some dozen KB each
     connection = wait_blocked(server)
     assert maxmemory(r) == raised(r, asked)
     with r.pipeline(transaction="queued" in how) as pipe:
