@@ -2,12 +2,13 @@
 ckv.prefixes "*". Values over 256 bytes are young at first, with room for all of them: what it costs when that room is used up is
 another measurement (scale)."""
 
+import statistics
 import struct
 import tempfile
 from types import SimpleNamespace
 
 from load import CONNECTIONS, DEPTH, bench, progress
-from measure import by_file, cpu_seconds, medians, settle
+from measure import by_file, cpu_seconds, settle
 from server import Server
 
 SERVERS = {"strings": {"loadmodule": None}, "ckv": {"ckv.prefixes": "*", "ckv.young-memory": "4gb"}}
@@ -31,39 +32,39 @@ def turned(data):
     return SimpleNamespace(path=f.name, file=f)
 
 
-def rounds_of(servers, options, data, other, depth):
-    def measure(server, data, *how):
-        return main_thread_us(server, data, options.records, depth, *how)
+# What is measured one after the other. Before some, all is empty, or what is young is encoded, in servers that do that.
+READ = "--mode", "read"
+PHASES = {"load": ("empty", "data", ()), "over young": ("", "other", ()), "over settled": ("settled", "data", ()),
+          "read, all alike": ("settled", "data", READ), "read, Zipf 0.99": ("", "data", (*READ, "--zipf", 0.99))}
 
-    read = "--mode", "read", "--operations", options.records
-    for name, server in servers.items():
+
+def prepare(name, server, state):
+    if state == "empty":
         server.call("FLUSHALL")
-        found = {"load": measure(server, data)}
-        found["over young"] = measure(server, other)
-        if name == "ckv":
-            settle(server)
-        found["over settled"] = measure(server, data)
-        if name == "ckv":
-            settle(server)
-        found["read, all alike"] = measure(server, data, *read)
-        found["read, Zipf 0.99"] = measure(server, data, *read, "--zipf", 0.99)
-        yield name, found
+    elif state == "settled" and name == "ckv":
+        server.call("CKV", "OPTIMIZE")
 
 
 def file(options, data):
+    """Rounds by turns, so that what else the machine does hits all alike."""
     other = turned(data)
     servers = {name: Server(options, **config) for name, config in SERVERS.items()}
     try:
         for server in servers.values():
             server.start()
-        found = {}
+        found = {depth: {name: {} for name in servers} for depth in PIPELINES}
         for depth in PIPELINES:
-            runs = {name: [] for name in servers}
-            for i in range(options.rounds):
-                progress.step(f"{data.name}, {depth} in a pipeline, round {i + 1}")
-                for name, figures in rounds_of(servers, options, data, other, depth):
-                    runs[name].append(figures)
-            found[depth] = {name: medians(rounds) for name, rounds in runs.items()}
+            for phase, (state, values, how) in PHASES.items():
+                progress.step(f"{data.name}, {depth} in a pipeline: {phase}")
+                runs = {name: [] for name in servers}
+                for _ in range(options.rounds):
+                    for name, server in servers.items():
+                        prepare(name, server, state)
+                        runs[name].append(main_thread_us(server, {"data": data, "other": other}[values], options.records, depth, *how))
+                for name, us in runs.items():
+                    found[depth][name][phase] = statistics.median(us)
+                if phase == "over young":
+                    settle(servers["ckv"])
         return found
     finally:
         other.file.close()

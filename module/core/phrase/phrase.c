@@ -94,9 +94,35 @@ static bool comes_before(const void *plan, uint32_t a, uint32_t b) {
     return compare(plan, a, b) < 0;
 }
 
-static void sort(const phrase_plan *plan, uint32_t *order) {
-    for (uint32_t i = 0; i < texts(plan); i++) order[i] = i;
-    sort_by(order, texts(plan), comes_before, plan);
+/* The first bytes as a number that is the smaller the earlier they come; zeros behind a short
+ * phrase. */
+static uint64_t head_of(const phrase_plan *plan, uint32_t i) {
+    uint64_t head = 0;
+    memcpy(&head, plan->text[i], plan->len[i] < sizeof head ? plan->len[i] : sizeof head);
+    return __builtin_bswap64(head);
+}
+
+/* Of those in order[from .. to), whose heads are the same, most have no other. */
+static void sort_alike(const phrase_plan *plan, uint32_t *order, uint32_t from, uint32_t to) {
+    if (to - from > 1) sort_by(order + from, to - from, comes_before, plan);
+}
+
+/* By their heads, which lie side by side, so that few texts have to be looked at. False: out of
+ * memory. */
+static bool sort(const phrase_plan *plan, uint32_t *order) {
+    uint32_t n = texts(plan), from = 0;
+    sort_word *words = mem_libc.alloc(2 * n * sizeof *words);
+    if (!words) return false;
+    for (uint32_t i = 0; i < n; i++) words[i] = (sort_word){head_of(plan, i), i};
+    const sort_word *sorted = sort_words(words, words + n, n);
+    for (uint32_t i = 0; i < n; i++) order[i] = sorted[i].number;
+    for (uint32_t i = 1; i <= n; i++) {
+        if (i < n && sorted[i].word == sorted[from].word) continue;
+        sort_alike(plan, order, from, i);
+        from = i;
+    }
+    mem_libc.free(words);
+    return true;
 }
 
 static bool begins(const phrase_plan *plan, uint32_t a, uint32_t b) {
@@ -313,8 +339,7 @@ static bool sort_and_measure(const phrase_plan *plan, uint32_t **order, needs *n
     *order = mem_libc.alloc(2 * texts(plan) * sizeof **order);
     if (!*order) return false;
     needs->host = *order + texts(plan);
-    sort(plan, *order);
-    return measure(plan, *order, needs);
+    return sort(plan, *order) && measure(plan, *order, needs);
 }
 
 phrase_dict *phrase_build(const mem *m, const phrase_plan *plan) {
