@@ -4,6 +4,7 @@
 #include "background/mover.h"
 #include "background/reencode.h"
 #include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
 #include "keyspace/prefixes.h"
 #include "background/rates.h"
 #include "background/train.h"
@@ -81,6 +82,7 @@ static int gather(figure *f) {
     FRACTION("evicted_per_second", rates_now().evicted);
     FRACTION("eviction_age_seconds", ratio((double)t->records, rates_now().evicted));
     COUNT("evicted_other_keys", ckv.stats.evicted_keys);
+    COUNT("maxmemory_in_force", maxmemory_now()->server_limit + maxmemory_raised());
     COUNT("hits", ckv.stats.hits);
     COUNT("misses", ckv.stats.misses);
     COUNT("maps", sum.maps);

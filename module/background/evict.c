@@ -46,9 +46,10 @@
 #define OWED_US    500
 
 /* What the setting is raised by: above all that there is, and above what pipelines may take before
- * a timer comes by; and how often it is asked for whom. */
+ * a timer comes by, or one transaction or script (four strings of the longest that can be sent);
+ * and how often it is asked for whom. */
 #define ABOVE_PAUSED  ((uint64_t)1 << 40)
-#define ABOVE_BLOCKED ((uint64_t)256 << 20)
+#define ABOVE_BLOCKED ((uint64_t)2 << 30)
 #define LOOK_MS       100
 
 /* How long ago a timer's time is that is to be the first of all. */
@@ -72,8 +73,9 @@ static struct {
     double owed;              /* bytes that the next command is to free at most, if none must */
     uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
-    bool making;  /* room, right now */
-    bool guarded; /* a timer comes before the server's */
+    bool making;   /* room, right now */
+    bool by_timer; /* and no client's command is under way */
+    bool guarded;  /* a timer comes before the server's */
     RedisModuleTimerID guard;
     bool steps_down;    /* the setting is about to */
     bool held_back;     /* a pause holds commands back */
@@ -179,7 +181,8 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
     evict.making = true;
     double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
     while ((double)(evict.freed_records + evict.freed_others) < wanted) {
-        size_t freed = others && turn_of_others() ? others_evict(ctx, &evict.how) : 0;
+        size_t freed =
+            others && turn_of_others() ? others_evict(ctx, &evict.how, evict.by_timer) : 0;
         evict.freed_others += freed;
         if (freed == 0 && young) {
             freed = settle_some();
@@ -311,7 +314,9 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
         /* Only what was freed lately is to count. */
         evict.freed_records /= 2;
         evict.freed_others /= 2;
+        evict.by_timer = true;
         make_room(ctx, missing(evict.reserved), deadline_us, true);
+        evict.by_timer = false;
     }
     step_down_soon();
     return due;

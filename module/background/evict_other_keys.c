@@ -96,11 +96,11 @@ double others_bytes(RedisModuleCtx *ctx, const map_eviction *how) {
     return (double)count * average;
 }
 
-size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how) {
+size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how, bool ask) {
     if (!select_db(ctx)) return 0;
     RedisModuleString *name = draw(ctx, how);
     if (!name) return 0;
-    size_t bytes = memory_usage(ctx, name);
+    size_t bytes = ask || average == 0 ? memory_usage(ctx, name) : (size_t)average;
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_WRITE);
     RedisModule_UnlinkKey(key);
     RedisModule_CloseKey(key);

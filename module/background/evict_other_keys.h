@@ -15,7 +15,10 @@
  * then. 0 if there are none that may go. */
 double others_bytes(RedisModuleCtx *ctx, const map_eviction *how);
 
-/* Evicts one of them; returns the bytes that it took, 0 if none was found that may go. */
-size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how);
+/* Evicts one of them; returns the bytes that it took, 0 if none was found that may go. `ask`: the
+ * server, what it takes; otherwise it is what they take in the mean. Within a client's command
+ * newer servers take a key that is asked about for one that the client has read, and tell it so
+ * (tracking), whatever it may see. */
+size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how, bool ask);
 
 #endif

@@ -61,8 +61,7 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
         else if (arg_is(argv[i], "lt"))
             c->lt = true;
         else {
-            reply_error(ctx, "ERR Unsupported option %.128s",
-                        RedisModule_StringPtrLen(argv[i], NULL));
+            reply_unsupported_option(ctx, argv[i]);
             return false;
         }
     }

@@ -45,6 +45,13 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return RedisModule_ReplyWithLongLong(ctx, deleted);
 }
 
+static int delex_native(RedisModuleCtx *ctx, RedisModuleString *key, const condition *c) {
+    bool holds;
+    if (!condition_check_native(c, ctx, key, &holds)) return REDISMODULE_OK;
+    if (!holds) return RedisModule_ReplyWithLongLong(ctx, 0);
+    return native_reply(ctx, native_call(ctx, NATIVE_REPLICATES, "del", &key, 1));
+}
+
 int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc == 2) return cmd_cdel(ctx, argv, argc);
     condition c = {0};
@@ -53,7 +60,9 @@ int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     c.value = argv[3];
     record r;
     bool holds;
-    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
+    lookup_answer answer = lookup_quietly(ctx, argv[1], clock_now_ms(), &r);
+    if (answer == LOOKUP_NATIVE) return delex_native(ctx, argv[1], &c);
+    if (!lookup_reply_answer(&r, argv, argc, answer)) return REDISMODULE_OK;
     if (!r.found) return RedisModule_ReplyWithLongLong(ctx, 0);
     if (!condition_check(&c, &r, &holds)) return REDISMODULE_OK;
     if (holds) record_delete_by_command(&r);
@@ -73,7 +82,7 @@ static int count_there(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
         if (answer == LOOKUP_NATIVE) found += native_count_of(ctx, argv[i]);
         if (answer != LOOKUP_DONE) continue;
         if (uses)
-            record_note_read(&r);
+            record_note_touch(&r);
         else
             record_note_look(&r);
         found += r.found;

@@ -106,8 +106,9 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
+    if (!r.found) return RedisModule_ReplyWithStringBuffer(ctx, "", 0);
     size_t size;
-    const uint8_t *value = value_or_empty(&r, &size);
+    const uint8_t *value = record_read_value(&r, &size);
     if (!value) return REDISMODULE_OK;
     long long len = (long long)size;
     bool nothing = from < 0 && to < 0 && from > to;

@@ -4,6 +4,7 @@
 #include "commands/condition.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
+#include "keyspace/native.h"
 #include "server/reply.h"
 #include "server/clock.h"
 #include "keyspace/replicate.h"
@@ -62,6 +63,7 @@ static bool write_value(RedisModuleString *raw, const set_options *o, record *r,
 /* Writes the record and tells everybody. False: the error is replied. */
 static bool put(RedisModuleString *raw, const set_options *o, record *r, const codec_value *value,
                 int64_t at_ms) {
+    if (record_is_put_expired(r, at_ms)) return true;
     if (!write_value(raw, o, r, value, at_ms)) return false;
     if (o->keep_ttl)
         replicate_set_keeping_expiry(r->ctx, r->name, raw);
@@ -86,6 +88,24 @@ static int set(RedisModuleString *raw, const set_options *o, record *r, const co
                : RedisModule_ReplyWithNull(r->ctx);
 }
 
+/* Where the string is the server's own: its SET is called without the condition. */
+static int set_native(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                      const set_options *o) {
+    bool holds;
+    if (!condition_check_native(&o->condition, ctx, argv[1], &holds)) return REDISMODULE_OK;
+    if (!holds && !o->get) return RedisModule_ReplyWithNull(ctx);
+    if (!holds) return native_reply(ctx, native_call(ctx, NATIVE_REPLICATES, "get", argv + 1, 1));
+    RedisModuleString **plain = RedisModule_Alloc((size_t)argc * sizeof *plain);
+    int n = 0;
+    for (int i = 0; i < argc; i++) {
+        plain[n++] = argv[i];
+        if (argv[i] == o->condition.value) n -= 2; /* and the word before it */
+    }
+    native_run(ctx, plain, n);
+    RedisModule_Free(plain);
+    return REDISMODULE_OK;
+}
+
 int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     set_options o;
@@ -104,7 +124,9 @@ int cmd_cset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     o.disturbed = ckv.disturbed;
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
-    if (!lookup_reply_answer(&r, argv, argc, lookup_begun(&r))) return REDISMODULE_OK;
+    lookup_answer answer = lookup_begun(&r);
+    if (answer == LOOKUP_NATIVE && o.condition.value) return set_native(ctx, argv, argc, &o);
+    if (!lookup_reply_answer(&r, argv, argc, answer)) return REDISMODULE_OK;
     return set(argv[2], &o, &r, &encoded, at_ms);
 }
 

@@ -1,6 +1,7 @@
 /* condition.c: IFEQ and IFNE. See condition.h. */
 #include "commands/condition.h"
 
+#include "keyspace/native.h"
 #include "server/reply.h"
 
 #include <string.h>
@@ -8,6 +9,17 @@
 bool condition_word(RedisModuleString *word, condition *c) {
     c->equal = arg_is(word, "ifeq");
     return c->equal || arg_is(word, "ifne");
+}
+
+bool condition_check_native(const condition *c, RedisModuleCtx *ctx, RedisModuleString *key,
+                            bool *holds) {
+    bool equal;
+    if (!native_string_is(ctx, key, c->value, &equal)) {
+        RedisModule_ReplyWithError(ctx, ERROR_TYPE);
+        return false;
+    }
+    *holds = equal == c->equal;
+    return true;
 }
 
 bool condition_check(const condition *c, record *r, bool *holds) {

@@ -16,4 +16,9 @@ bool condition_word(RedisModuleString *word, condition *c);
  * damaged, and that is the reply. */
 bool condition_check(const condition *c, record *r, bool *holds);
 
+/* The same of what the server itself holds under a key: most servers don't know the two words, or
+ * not both. False: it is no string, and that is the reply. */
+bool condition_check_native(const condition *c, RedisModuleCtx *ctx, RedisModuleString *key,
+                            bool *holds);
+
 #endif

@@ -25,6 +25,7 @@
 static maxmemory_settings settings;
 static uint64_t raised;
 static uint8_t uses_of_write;
+static bool reads_are_uses;
 static bool refuses;
 static uint64_t written;
 
@@ -139,6 +140,10 @@ uint64_t maxmemory_raised(void) {
     return raised;
 }
 
+bool maxmemory_moved(void) {
+    return maxmemory_held() || raised > 0;
+}
+
 /* ---- refusing -------------------------------------------------------------------------------- */
 
 void maxmemory_decide(void) {
@@ -156,8 +161,8 @@ bool maxmemory_refuses(void) {
 
 /* ---- policy ---------------------------------------------------------------------------------- */
 
-bool maxmemory_counts_uses(void) {
-    return ckv.shared.count_uses && !child_at_work();
+bool maxmemory_counts_reads(void) {
+    return ckv.shared.count_uses && reads_are_uses && !child_at_work();
 }
 
 uint8_t maxmemory_uses_of_write(void) {
@@ -178,6 +183,7 @@ static void set_policy(const char *policy) {
                      : ends_with(policy, "-ttl")  ? MAP_EVICT_FIRST_TO_EXPIRE
                                                   : MAP_EVICT_LEAST_USED;
     uses_of_write = ends_with(policy, "-lfu") ? 0 : 1;
+    reads_are_uses = !ends_with(policy, "-lrm"); /* least recently modified: Redis 8.6 */
 }
 
 void maxmemory_configure(RedisModuleCtx *ctx, bool server_limit) {

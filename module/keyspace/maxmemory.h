@@ -53,6 +53,8 @@ void maxmemory_step_down(bool room_is_made);
  * all that; to us the limit is where it would be. */
 void maxmemory_raise(uint64_t bytes);
 uint64_t maxmemory_raised(void);
+/* Whether the setting is another one than was asked for, by either. */
+bool maxmemory_moved(void);
 /* Whether a setting changes because of that. */
 bool maxmemory_stepping(void);
 
@@ -72,8 +74,8 @@ void maxmemory_permit(void);
 void maxmemory_note_written(size_t bytes);
 uint64_t maxmemory_written(void);
 
-/* Whether uses of records are to be counted, for eviction. */
-bool maxmemory_counts_uses(void);
+/* Whether reads of records are to be counted as uses, for eviction. */
+bool maxmemory_counts_reads(void);
 /* The uses that writing a record counts as. */
 uint8_t maxmemory_uses_of_write(void);
 

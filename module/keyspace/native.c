@@ -56,6 +56,21 @@ const char *native_name(RedisModuleCtx *ctx) {
     return has_prefix(name) ? name + strlen(CKV_SERVED_PREFIX) : name + 1;
 }
 
+bool native_string_is(RedisModuleCtx *ctx, RedisModuleString *name, const RedisModuleString *value,
+                      bool *is) {
+    size_t len, wanted_len;
+    const char *wanted = RedisModule_StringPtrLen(value, &wanted_len);
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_WRITE);
+    int type = RedisModule_KeyType(key);
+    *is = false;
+    if (type == REDISMODULE_KEYTYPE_STRING) {
+        const char *bytes = RedisModule_StringDMA(key, &len, REDISMODULE_READ);
+        *is = len == wanted_len && !memcmp(bytes, wanted, len);
+    }
+    RedisModule_CloseKey(key);
+    return type == REDISMODULE_KEYTYPE_STRING || type == REDISMODULE_KEYTYPE_EMPTY;
+}
+
 /* ---- calling --------------------------------------------------------------------------------- */
 
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,

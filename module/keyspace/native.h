@@ -22,6 +22,10 @@ uint64_t native_count(RedisModuleCtx *ctx);
 /* Whether there may be any. */
 bool native_any(RedisModuleCtx *ctx);
 
+/* Whether it is a string of this value; nothing is none. False: it is no string. */
+bool native_string_is(RedisModuleCtx *ctx, RedisModuleString *name, const RedisModuleString *value,
+                      bool *is);
+
 /* Longer values that are changed in part are left to the server: ckv would encode all of them anew
  * for each change. */
 #define NATIVE_CHANGED_IN_PART 4096

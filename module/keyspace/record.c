@@ -11,6 +11,7 @@
 #include "keyspace/replicate.h"
 #include "core/map/map_young.h"
 #include "server/child.h"
+#include "server/no_touch.h"
 #include "server/quiet.h"
 #include "server/reply.h"
 #include "server/role.h"
@@ -52,17 +53,20 @@ bool record_value_len(const record *r, size_t *len) {
     return *len != CODEC_NO_ROOM;
 }
 
+const uint8_t *record_read_value(record *r, size_t *len) {
+    const uint8_t *value = map_read(r->in->m, &r->key, &r->pos, len);
+    if (!value) RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
+    return value;
+}
+
 bool record_reply_value(record *r) {
     if (!r->found) {
         RedisModule_ReplyWithNull(r->ctx);
         return true;
     }
     size_t len;
-    const uint8_t *value = map_read(r->in->m, &r->key, &r->pos, &len);
-    if (value)
-        RedisModule_ReplyWithStringBuffer(r->ctx, (const char *)value, len);
-    else
-        RedisModule_ReplyWithError(r->ctx, ERROR_DAMAGED);
+    const uint8_t *value = record_read_value(r, &len);
+    if (value) RedisModule_ReplyWithStringBuffer(r->ctx, (const char *)value, len);
     return value != NULL;
 }
 
@@ -95,11 +99,19 @@ void record_note_look(const record *r) {
     record_notify(r, REDISMODULE_NOTIFY_KEY_MISS, "keymiss");
 }
 
+static void note_use(record *r) {
+    if (maxmemory_counts_reads()) map_note_use(r->in->m, &r->pos);
+    if (!child_at_work()) map_touch(r->in->m, &r->pos); /* or each would copy a page */
+}
+
 void record_note_read(record *r) {
     record_note_look(r);
-    if (!r->found) return;
-    if (maxmemory_counts_uses()) map_note_use(r->in->m, &r->pos);
-    if (!child_at_work()) map_touch(r->in->m, &r->pos); /* or each would copy a page */
+    if (r->found && !no_touch(r->ctx)) note_use(r);
+}
+
+void record_note_touch(record *r) {
+    record_note_look(r);
+    if (r->found) note_use(r);
 }
 
 /* ---- changing -------------------------------------------------------------------------------- */
@@ -232,14 +244,34 @@ static bool set_expiry(record *r, int64_t at_ms) {
     return true;
 }
 
+/* Who gives it an expiry that is past has deleted it, in Redis; in Valkey it has expired. */
+static void end_by_command(record *r) {
+    if (!version_is_valkey(0)) {
+        record_delete_by_command(r);
+        return;
+    }
+    record_delete(r);
+    ckv.stats.expired++;
+    ckv.stats.expired_lazily++;
+    replicate_delete(r->ctx, &r->name, 1);
+    record_notify(r, REDISMODULE_NOTIFY_EXPIRED, "expired");
+}
+
 bool record_expire(record *r, int64_t at_ms) {
     if (at_ms <= r->now_ms && role_may_expire(r->ctx)) {
-        record_delete_by_command(r);
+        end_by_command(r);
         return true;
     }
     if (!set_expiry(r, at_ms)) return false;
     replicate_expiry(r->ctx, r->name, at_ms);
     record_notify(r, REDISMODULE_NOTIFY_GENERIC, "expire");
+    return true;
+}
+
+bool record_is_put_expired(record *r, int64_t at_ms) {
+    if (at_ms > r->now_ms || !version_is_valkey(0) || !role_may_expire(r->ctx)) return false;
+    record_refresh(r);
+    if (r->found) end_by_command(r);
     return true;
 }
 

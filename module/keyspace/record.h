@@ -35,6 +35,8 @@ void record_refresh(record *r);
 
 /* The value of a record that was found; replies an error and returns NULL if it is damaged. */
 const uint8_t *record_value(record *r, size_t *len);
+/* The same for who only reads it: what is read again and again is kept decoded (core/map/hot.h). */
+const uint8_t *record_read_value(record *r, size_t *len);
 
 /* How long the value is, 0 if there is none. False: it is damaged, and that is the reply. */
 bool record_value_len(const record *r, size_t *len);
@@ -50,8 +52,11 @@ int record_forget_copy(record *r, RedisModuleString *old);
 /* Replies it, or null. */
 int record_reply_copy(record *r, RedisModuleString *old);
 
-/* Counts a read, for INFO and for eviction, and tells of a miss. */
+/* Counts a read, for INFO and for eviction, and tells of a miss. Of a client whose reads are no
+ * uses (CLIENT NO-TOUCH) eviction does not hear. */
 void record_note_read(record *r);
+/* The same for TOUCH, which is a use whoever sends it. */
+void record_note_touch(record *r);
 /* The same of a command that looks at a key and does not use it: not for eviction. */
 void record_note_look(const record *r);
 
@@ -69,9 +74,12 @@ bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms);
 bool record_put_encoded_keeping_expiry(record *r, const codec_value *value);
 
 /* Sets the expiry as a command does it: announced and replicated; a time that has passed deletes
- * the record, except where this server follows another, and that comes as a command of its own.
- * False: the error is replied. */
+ * the record (in Valkey it has expired), except where this server follows another, and that comes
+ * as a command of its own. False: the error is replied. */
 bool record_expire(record *r, int64_t at_ms);
+/* Whether a value is not written at all, as it would have expired: in Valkey. What was there has
+ * expired. */
+bool record_is_put_expired(record *r, int64_t at_ms);
 /* Removes the expiry, if there is one; announced and replicated. False: the error is replied. */
 bool record_persist(record *r);
 

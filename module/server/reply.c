@@ -18,6 +18,14 @@ int reply_error(RedisModuleCtx *ctx, const char *format, ...) {
     return RedisModule_ReplyWithError(ctx, text);
 }
 
+int reply_unsupported_option(RedisModuleCtx *ctx, RedisModuleString *option) {
+    RedisModuleString *text = RedisModule_CreateStringPrintf(
+        ctx, "ERR Unsupported option %s", RedisModule_StringPtrLen(option, NULL));
+    RedisModule_ReplyWithError(ctx, RedisModule_StringPtrLen(text, NULL));
+    RedisModule_FreeString(ctx, text);
+    return REDISMODULE_OK;
+}
+
 int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command) {
     char name[32];
     size_t len, i;

@@ -5,6 +5,7 @@
 #include "keyspace/aside.h"
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
 #include "keyspace/move.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
@@ -14,6 +15,7 @@
 #include "keyspace/untold.h"
 #include "server/acl.h"
 #include "server/filter.h"
+#include "server/no_touch.h"
 #include "server/pause.h"
 #include "server/reply.h"
 #include "server/role.h"
@@ -377,6 +379,14 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     RedisModule_Free(argv);
 }
 
+static void on_client_command(filtered *f, const catalogue_entry *e, int argc) {
+    bool known = sender(f) != QUEUED_ANYBODY;
+    if (argc == 3 && known && arg_is(filter_arg(f, 1), "no-touch"))
+        no_touch_note(sender(f), arg_is(filter_arg(f, 2), "on"));
+    if (argc == 2 && leave_untold() && arg_is(filter_arg(f, 1), "unpause"))
+        serve_command(f, e, argc);
+}
+
 static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(filter_arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
@@ -387,6 +397,13 @@ static bool changes_rules(filtered *f, int argc) {
     for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
         if (arg_is(filter_arg(f, 1), words[w])) return true;
     return false;
+}
+
+/* CONFIG: what it resets is counted here as well, and the limit of memory is told as it was asked
+ * for. */
+static bool is_config_served(filtered *f, int argc) {
+    if (argc == 2) return arg_is(filter_arg(f, 1), "resetstat");
+    return argc > 2 && maxmemory_moved() && arg_is(filter_arg(f, 1), "get");
 }
 
 static void look_at(filtered *f, const catalogue_entry *e, int argc) {
@@ -417,8 +434,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_debug(f, e, argc);
         break;
     case COMMAND_CLIENT:
-        if (leave_untold() && argc == 2 && arg_is(filter_arg(f, 1), "unpause"))
-            serve_command(f, e, argc);
+        on_client_command(f, e, argc);
         break;
     case COMMAND_CLUSTER:
         on_cluster(f, e, argc);
@@ -431,14 +447,14 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         break;
     case COMMAND_DISCARD:
         on_end(sender(f));
+        if (!strcmp(e->name, "reset")) no_touch_note(sender(f), false);
         break;
     case COMMAND_ACL:
         if (changes_rules(f, argc)) {
             permission_change();
             acl_queued |= is_queued(f);
         }
-        if (!strcmp(e->name, "config") && argc == 2 && arg_is(filter_arg(f, 1), "resetstat"))
-            serve_command(f, e, argc);
+        if (!strcmp(e->name, "config") && is_config_served(f, argc)) serve_command(f, e, argc);
         break;
     case COMMAND_KEYLESS:
         break;
@@ -568,7 +584,10 @@ void serve_modules_changed(void) {
 static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const RedisModuleClientInfo *client = data;
-    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) on_end(client->id);
+    if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) {
+        on_end(client->id);
+        no_touch_note(client->id, false);
+    }
 }
 
 void serve_start(RedisModuleCtx *ctx) {

@@ -2,6 +2,7 @@
 #include "transparent/serve_info.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/maxmemory.h"
 #include "keyspace/native.h"
 #include "keyspace/native_calls.h"
 #include "server/own_call.h"
@@ -93,7 +94,7 @@ static void read_counters(uint64_t now[COUNTERS]) {
     memcpy(now, all, sizeof all);
 }
 
-static void reset(void) {
+void serve_info_reset(void) {
     read_counters(at_reset);
     memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
     calls_at_reset = own_calls_ended();
@@ -111,6 +112,37 @@ static bool put_counter(rewriting *r, span line) {
     static const char commands[] = "total_commands_processed:";
     if (!begins(line, commands)) return false;
     put(r, put_changed(r, line, commands, 0, own_calls_ended() - calls_at_reset));
+    return true;
+}
+
+/* ---- the limit of memory ----------------------------------------------------------------------
+ */
+
+/* As the server writes numbers of bytes for people. */
+static void put_bytes_for_people(rewriting *r, uint64_t bytes) {
+    static const char units[] = "BKMGTP";
+    size_t unit = 0;
+    double number = (double)bytes;
+    for (; number >= 1024 && unit + 2 < sizeof units; unit++) number /= 1024;
+    char text[32];
+    int len = snprintf(text, sizeof text, unit ? "%.2f%c" : "%.0f%c", number, units[unit]);
+    put(r, (span){text, (size_t)len});
+}
+
+/* What was asked for, wherever the setting stands. */
+static bool put_limit(rewriting *r, span line) {
+    static const char bytes[] = "maxmemory:", for_people[] = "maxmemory_human:";
+    if (!maxmemory_moved() || !begins(line, "maxmemory")) return false;
+    uint64_t limit = maxmemory_now()->wanted_limit, stands = 0;
+    if (begins(line, bytes)) {
+        number_behind(line, bytes, &stands);
+        put(r, put_changed(r, line, bytes, limit, stands));
+        return true;
+    }
+    if (!begins(line, for_people)) return false;
+    put(r, (span){for_people, strlen(for_people)});
+    put_bytes_for_people(r, limit);
+    put(r, (span){"\r\n", 2});
     return true;
 }
 
@@ -297,8 +329,8 @@ static void rewrite(rewriting *r) {
     for (const char *at = r->text.at; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         span line = {at, (size_t)((newline ? newline + 1 : end) - at)};
-        if (!put_counter(r, line) && !put_database(r, line) && !put_command(r, line) &&
-            !put_sizes(r, line))
+        if (!put_counter(r, line) && !put_limit(r, line) && !put_database(r, line) &&
+            !put_command(r, line) && !put_sizes(r, line))
             put(r, line);
         at += line.len;
     }
@@ -323,11 +355,4 @@ int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModule_FreeString(ctx, text);
     RedisModule_FreeCallReply(reply);
     return REDISMODULE_OK;
-}
-
-int serve_config(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    RedisModuleCallReply *reply =
-        native_call(ctx, NATIVE_KEEPS_SILENT, "config", argv + 1, (size_t)argc - 1);
-    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR) reset();
-    return native_reply(ctx, reply);
 }

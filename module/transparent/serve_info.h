@@ -5,6 +5,7 @@
  *
  *      keyspace_hits, keyspace_misses    those of records are added
  *      expired_keys, evicted_keys
+ *      maxmemory, maxmemory_human        what was asked for, wherever the setting stands
  *      db0:keys=..,expires=..            maps are taken off, records are added
  *      cmdstat_get, latency_..._get      ckv.get and ckv+get are shown as what was sent
  *      db0_distrib_strings_sizes         records are added (string_sizes.h)
@@ -15,7 +16,8 @@
 #include "commands/commands.h"
 
 command serve_info;
-/* CONFIG RESETSTAT: what has been counted up to now is not shown any more. */
-command serve_config;
+
+/* What has been counted up to now is not shown any more. */
+void serve_info_reset(void);
 
 #endif

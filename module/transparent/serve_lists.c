@@ -45,11 +45,35 @@ static bool read_cursor(const RedisModuleString *cursor, scan_position *p) {
     return scanning_read_position(strtoull(text, NULL, 10), p);
 }
 
+/* Whether the server takes the options: it is asked for no more than a key with them. False: its
+ * error is replied. */
+static bool takes_options(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc == 2) return true;
+    RedisModuleString *start = RedisModule_CreateString(ctx, "0", 1);
+    RedisModuleString **options = RedisModule_Alloc((size_t)argc * sizeof *options);
+    size_t n = (size_t)argc - 2;
+    memcpy(options, argv + 2, n * sizeof *options);
+    options[n] = RedisModule_CreateString(ctx, "COUNT", 5);
+    options[n + 1] = RedisModule_CreateString(ctx, "1", 1);
+    RedisModuleCallReply *reply = scanning_ask(ctx, "scan", start, options, n + 2);
+    bool takes = scanning_is_array(reply);
+    if (takes)
+        RedisModule_FreeCallReply(reply);
+    else
+        native_reply(ctx, reply);
+    RedisModule_FreeString(ctx, start);
+    RedisModule_FreeString(ctx, options[n]);
+    RedisModule_FreeString(ctx, options[n + 1]);
+    RedisModule_Free(options);
+    return takes;
+}
+
 /* Asks for what is next in a phase, and moves the position on by it. A cursor that is none of ours
  * is the server's to judge. False: the error is replied. */
 static bool scan_on(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool given,
                     scan_position *p, scanned *s) {
     bool records = p->phase == SCAN_RECORDS;
+    if (records && !takes_options(ctx, argv, argc)) return false;
     RedisModuleString *cursor = given ? RedisModule_CreateStringFromString(ctx, argv[1])
                                       : RedisModule_CreateStringPrintf(ctx, "%" PRIu64, p->at);
     RedisModuleCallReply *reply =

@@ -88,3 +88,40 @@ def test_clients_that_compete(shared, r):
     for thread in threads:
         thread.join()
     assert r.execute_command("CGET", "sum") == b"1200"
+
+
+@pytest.fixture
+def outside(own_server):
+    """A server whose strings are under a prefix, and how one comes to be the server's own there: by a command that only it runs, or as it is long."""
+    with own_server({"ckv.prefixes": "*"}).client() as r:
+        yield r, {"by a command": lambda: [r.set("k", "a" * 50), r.getbit("k", 0)], "as it is long": lambda: [r.set("k", "a" * 2_000_000)]}
+
+
+@pytest.mark.parametrize("how", ["by a command", "as it is long"])
+def test_strings_of_the_servers_own_are_compared(outside, how):
+    """Few servers know the words themselves."""
+    r, make = outside
+    make[how]()
+    value = r.get("k")
+    assert r.execute_command("CSET", "k", "new", "IFEQ", "b") is None
+    assert r.execute_command("CSET", "k", "new", "IFNE", value) is None
+    assert r.execute_command("CSET", "k", "new", "IFEQ", "b", "GET") == value == r.get("k")
+    assert r.execute_command("CDELEX", "k", "IFEQ", "b") == r.execute_command("CDELEX", "k", "IFNE", value) == 0
+    assert r.execute_command("CSET", "k", "new", "IFEQ", value, "GET", "EX", 100) == value
+    assert (r.get("k"), r.ttl("k")) == (b"new", 100)
+    make[how]()
+    assert r.execute_command("CSET", "k", "new", "EX", 100, "IFNE", "b") == b"OK"
+    assert (r.get("k"), r.ttl("k")) == (b"new", 100)
+    make[how]()
+    assert r.execute_command("CDELEX", "k", "IFEQ", value) == 1
+    assert r.exists("k") == 0
+    make[how]()
+    assert r.execute_command("CDELEX", "k", "IFNE", "b") == 1
+
+
+def test_other_types_are_not_compared(outside):
+    r, _ = outside
+    r.hset("k", "field", "value")
+    for command in (("CSET", "k", "new", "IFEQ", "a"), ("CSET", "k", "new", "IFNE", "a", "GET"), ("CDELEX", "k", "IFNE", "a")):
+        assert is_error(reply(r, *command), "WRONGTYPE")
+    assert r.hgetall("k") == [b"field", b"value"]

@@ -593,3 +593,42 @@ def test_a_channel_is_no_key(server):
         other.execute_command("SSUBSCRIBE", "two")
         assert r.execute_command("SPUBLISH", "two", "message") == 1
         assert info(r)["moved_out"] == 0 and info(r)["records"] == 2
+
+
+def test_an_unknown_option_is_named_in_full(server):
+    with server.client() as r:
+        r.set("k", "v")
+        option = "LATER" * 100
+        assert str(reply(r, "EXPIRE", "k", 10, option)) == f"Unsupported option {option}"
+
+
+LATE = {
+    "EXPIREAT": lambda at: [("EXPIREAT", "k", at)],
+    "GETEX": lambda at: [("GETEX", "k", "EXAT", at)],
+    "SET": lambda at: [("SET", "k", "new", "EXAT", at)],
+    "a new key": lambda at: [("DEL", "k"), ("SET", "k", "new", "EXAT", at)],
+}
+
+
+@pytest.mark.parametrize("what", LATE)
+def test_a_time_passes_while_a_command_is_queued(own_server, what):
+    """Servers differ in what they tell of then."""
+    heard = []
+    for module in (True, False):
+        config = {"notify-keyspace-events": "KEA", **({"ckv.prefixes": "*"} if module else {})}
+        with own_server(config, module=module) as server, server.client() as r, server.client() as listening:
+            r.set("k", "old")
+            listener = listening.pubsub(ignore_subscribe_messages=True)
+            listener.subscribe("__keyspace@0__:k")
+            listener.get_message(timeout=10)
+            assert reply(r, "MULTI") == b"OK"
+            at = now_ms() // 1000 + 1
+            for command in LATE[what](at):
+                assert reply(r, *command) == b"QUEUED"
+            wait_for(lambda: now_ms() > (at + 1) * 1000)
+            replies = reply(r, "EXEC")
+            found = r.get("k")
+            r.publish("__keyspace@0__:k", "the end")
+            events = list(iter(lambda: listener.get_message(timeout=10)["data"], b"the end"))
+            heard.append((replies, found, events, r.info("stats")["expired_keys"]))
+    assert heard[0] == heard[1]

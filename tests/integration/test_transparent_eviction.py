@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from helpers import wait_for
+from helpers import is_error, reply, wait_for
 
 KB = 1 << 10
 POLICY = "allkeys-random"
@@ -30,7 +30,8 @@ def told(own_server):
 
 
 def maxmemory(r):
-    return int(r.execute_command("CONFIG", "GET", "maxmemory")[1])
+    """As it stands; CONFIG GET tells what was asked for."""
+    return r.info("ckv")["ckv_maxmemory_in_force"]
 
 
 def limit(r, above):
@@ -84,7 +85,7 @@ def fill(r):
 
 def raised(r, asked):
     """Where clients that are unblocked run without the filter."""
-    return asked if r.info("server")["redis_version"].startswith("7.0.") else asked + (256 << 20)
+    return asked if r.info("server")["redis_version"].startswith("7.0.") else asked + (2 << 30)
 
 
 def assert_records_went(told, connections, asked):
@@ -272,8 +273,7 @@ def test_it_is_not_raised_once_nothing_may_go(told):
     asked = wait_limited(r, 1000 * KB)  # clients that come take some dozen KB each
     connection = wait_blocked(server)
     assert maxmemory(r) == raised(r, asked)
-    pipe = r.pipeline(transaction=False).config_set("maxmemory-policy", "noeviction")
-    assert pipe.execute_command("CONFIG", "GET", "maxmemory").execute()[1] == [b"maxmemory", b"%d" % asked]
+    assert r.pipeline(transaction=False).config_set("maxmemory-policy", "noeviction").info("ckv").execute()[1]["ckv_maxmemory_in_force"] == asked
     connection.disconnect()
 
 
@@ -304,5 +304,92 @@ def test_config_is_called_by_its_name(own_server):
         asked = r.info("memory")["used_memory"] + 100 * KB
         assert r.execute_command("settings", "SET", "maxmemory", asked) == b"OK"
         connection = wait_blocked(server)
-        wait_for(lambda: int(r.execute_command("settings", "GET", "maxmemory")[1]) == raised(r, asked))
+        wait_for(lambda: maxmemory(r) == raised(r, asked))
         connection.disconnect()
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_the_limit_is_told_as_it_was_asked_for(told, protocol):
+    server, r, _ = told
+    fill(r)
+    r.config_set("maxmemory", 1 << 30)
+    connection = wait_blocked(server)
+    wait_for(lambda: maxmemory(r) == raised(r, 1 << 30))
+    with server.client(protocol=protocol) as asking:
+        found = asking.config_get("maxmemory", "maxmemory-policy")
+        settings = found if protocol == 3 else dict(zip(found[::2], found[1::2]))
+        assert settings == {b"maxmemory": b"1073741824", b"maxmemory-policy": POLICY.encode()}
+        memory = asking.info("memory")
+        assert (memory["maxmemory"], memory["maxmemory_human"], memory["maxmemory_policy"]) == (1 << 30, "1.00G", POLICY)
+    connection.disconnect()
+
+
+def test_one_turn_that_takes_much(told):
+    """400 MB within a transaction behind which a client that waited runs, with no look of ours between."""
+    server, r, evicted = told
+    fill(r)
+    limit(r, 30_000 * KB)
+    (connection,) = connections_of(server, 1)
+    connection.send_command("BLPOP", "queue", 0)
+    wait_for(lambda: r.info("clients")["blocked_clients"] == 1)
+    with r.pipeline(transaction=True) as pipe:
+        pipe.setrange("big", 400_000_000, "x").lpush("queue", "job").execute()
+    assert connection.read_response() == [b"queue", b"job"]
+    connection.disconnect()
+    r.unlink("big")
+    assert not maps(evicted())
+
+
+NO_USES = {"of who does not touch": ("allkeys-lru", "ON"), "where only writes count": ("allkeys-lrm", "OFF")}
+
+
+def evicted_while_some_are_read(r, evicted, no_touch):
+    """The kinds of strings that go, of which one is read all the time."""
+    r.flushall()
+    evicted()
+    pipe = r.pipeline(transaction=False)
+    for i in range(1000):
+        pipe.set(f"read:{i}", os.urandom(1 * KB)).set(f"unread:{i}", os.urandom(1 * KB))
+    pipe.execute()
+    for i in range(2000):
+        pipe.execute_command("CLIENT", "NO-TOUCH", no_touch)
+        for k in range(i % 10, 1000, 10):
+            pipe.get(f"read:{k}")
+        pipe.set(f"new:{i}", os.urandom(1 * KB)).execute()
+    kinds = [name.split(b":")[0] for name in evicted()]
+    return kinds.count(b"read"), kinds.count(b"unread")
+
+
+@pytest.mark.parametrize("of", NO_USES)
+def test_reads_that_are_no_uses(told, of):
+    """What is read all the time goes like all else then; where reads are uses it stays."""
+    policy, no_touch = NO_USES[of]
+    _, r, evicted = told
+    if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")) or is_error(reply(r, "CONFIG", "SET", "maxmemory-policy", policy)):
+        pytest.skip("the server knows no such reads")
+    r.config_set("maxmemory", r.info("memory")["used_memory"] + 3000 * KB)
+    read, unread = evicted_while_some_are_read(r, evicted, no_touch)
+    assert read > unread / 2 > 150
+    r.config_set("maxmemory-policy", "allkeys-lru")
+    read, unread = evicted_while_some_are_read(r, evicted, "OFF")
+    assert read < unread / 2 > 150
+
+
+def test_who_tracks_is_told_of_nobody_elses_keys(told):
+    """What other keys take is asked of the server, who takes them for read by the client whose command makes room."""
+    server, r, evicted = told
+    pipe = r.pipeline(transaction=False)
+    for i in range(3000):
+        pipe.hset(f"other:{i}", "field", os.urandom(1 * KB))
+    pipe.execute()
+    limit(r, 100 * KB)
+    with server.client(protocol=3) as tracking:
+        told_of = []
+        tracking.connection._parser.set_invalidation_push_handler(lambda push: told_of.extend(push[1] or []))
+        assert tracking.execute_command("CLIENT", "TRACKING", "ON") in (b"OK", "OK")
+        for i in range(2000):
+            tracking.set(f"mine:{i}", os.urandom(1 * KB))
+        names = evicted()
+        tracking.ping()
+    assert sum(name.startswith(b"other:") for name in names) > 100
+    assert not [name for name in told_of if name.startswith(b"other:")]

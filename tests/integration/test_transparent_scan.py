@@ -130,3 +130,19 @@ def test_a_replica_is_told_of_it(server, own_server):
             assert r.execute_command(*words) == [b"0", [b"stays"]]
         wait_for(lambda: other.dbsize() == 1)
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
+
+
+ODD_OPTIONS = ["NOVALUES", "EXPIRES", "NOEXPIRES", "TYPE nosuch", "MATCH", "COUNT 0", "COUNT x", "TYPE string TYPE string"]
+
+
+@pytest.mark.parametrize("options", ODD_OPTIONS)
+def test_options_are_the_servers(server, options):
+    """Among the records as among the server's own keys, where it says itself what it takes."""
+    with server.client() as r:
+        fill(r, strings=1000, lists=0)
+        cursor, keys = b"0", []
+        while not keys:
+            cursor, keys = r.execute_command("SCAN", cursor)
+        assert cursor != b"0"
+        first, then = (reply(r, "SCAN", at, *options.split()) for at in (0, cursor))
+        assert str(first) == str(then) if isinstance(first, Exception) else isinstance(then, list)
