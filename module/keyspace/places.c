@@ -58,18 +58,35 @@ uint32_t places_of_key(const uint8_t *key, size_t len) {
     return place_of_key(key, len, layout);
 }
 
+/* Bytes of a tag that are remembered. */
+#define TAG_MOST 64
+
 typedef struct comparing {
     uint32_t layout, place;
     bool any;
-    uint64_t left; /* to be compared */
+    uint64_t left;         /* to be compared */
+    uint8_t tag[TAG_MOST]; /* in a cluster: keys that begin so have that place */
+    size_t tag_len;        /* 0: none */
 } comparing;
+
+static bool begins_with_tag(const comparing *c, const uint8_t *key, size_t key_len) {
+    return c->tag_len > 0 && key_len >= c->tag_len && !memcmp(key, c->tag, c->tag_len);
+}
+
+static void note_tag(comparing *c, const uint8_t *key, size_t key_len) {
+    size_t end = c->layout == PLACES_SLOTS ? hash_slot_tag_end(key, key_len) : 0;
+    c->tag_len = end <= TAG_MOST ? end : 0;
+    memcpy(c->tag, key, c->tag_len);
+}
 
 static bool compare_place(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     comparing *c = context;
     (void)pos;
+    if (begins_with_tag(c, key, key_len)) return --c->left > 0;
     uint32_t place = place_of_key(key, key_len, c->layout);
     bool same = !c->any || place == c->place;
     c->any = true;
+    note_tag(c, key, key_len);
     c->place = same ? place : PLACES_NONE;
     return same && --c->left > 0;
 }

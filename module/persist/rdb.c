@@ -204,20 +204,13 @@ static void save_whole(RedisModuleIO *io, map *m) {
     pages_save(io, m);
 }
 
-static bool add_shape(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
-    (void)context, (void)pos;
-    key_shapes_add(&ckv.shared.shapes, key, key_len);
-    return true;
-}
-
 static map *load_whole(RedisModuleIO *io) {
     dictionary_ids ids;
     if (!is_known("a map", RDB_TYPE_VERSION, RedisModule_LoadUnsigned(io))) return NULL;
     if (!dictionaries_load(io, &ids)) return NULL;
     map *m = pages_load(io, ids.ours);
     if (!m) return NULL;
-    for (uint32_t i = 0; ckv.shared.shapes.kept && i < m->buckets; i++)
-        map_each(m, i, add_shape, NULL);
+    if (ckv.shared.shapes.kept) map_add_shapes(m);
     if (ids.current != MAP_SAVE_NO_CODEC) train_offer(ids.current);
     return m;
 }

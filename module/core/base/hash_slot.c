@@ -23,14 +23,26 @@ static uint16_t crc16(const uint8_t *bytes, size_t n) {
     return crc;
 }
 
-uint32_t hash_slot_of_key(const uint8_t *key, size_t len) {
+/* What is in braces; NULL: all of the key counts. */
+static const uint8_t *tag_of(const uint8_t *key, size_t len, size_t *tag_len) {
     const uint8_t *open = len ? memchr(key, '{', len) : NULL;
-    if (open) {
-        const uint8_t *tag = open + 1;
-        const uint8_t *close = memchr(tag, '}', (size_t)(key + len - tag));
-        if (close && close > tag) return crc16(tag, (size_t)(close - tag)) % HASH_SLOTS;
-    }
-    return crc16(key, len) % HASH_SLOTS;
+    if (!open) return NULL;
+    const uint8_t *tag = open + 1, *close = memchr(tag, '}', (size_t)(key + len - tag));
+    if (!close || close == tag) return NULL;
+    *tag_len = (size_t)(close - tag);
+    return tag;
+}
+
+uint32_t hash_slot_of_key(const uint8_t *key, size_t len) {
+    size_t tag_len;
+    const uint8_t *tag = tag_of(key, len, &tag_len);
+    return (tag ? crc16(tag, tag_len) : crc16(key, len)) % HASH_SLOTS;
+}
+
+size_t hash_slot_tag_end(const uint8_t *key, size_t len) {
+    size_t tag_len;
+    const uint8_t *tag = tag_of(key, len, &tag_len);
+    return tag ? (size_t)(tag - key) + tag_len + 1 : 0;
 }
 
 void hash_slot_find_tags(uint32_t tags[HASH_SLOTS]) {

@@ -20,6 +20,10 @@
 
 uint32_t hash_slot_of_key(const uint8_t *key, size_t len);
 
+/* Where the part that counts ends: behind the brace, bytes; keys that begin with these bytes are of
+ * one slot. 0: all of the key counts. */
+size_t hash_slot_tag_end(const uint8_t *key, size_t len);
+
 /* Finds the tags of all slots; takes some 3 ms. */
 void hash_slot_find_tags(uint32_t tags[HASH_SLOTS]);
 

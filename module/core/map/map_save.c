@@ -28,6 +28,28 @@ void map_load_end(map *m, const uint64_t head[MAP_HEAD]) {
     m->totals.value_bytes = map_at_most(head[4], t->records * CODEC_ZSTD_MAX + t->large_bytes);
 }
 
+/* Members have the shape of their stem, which ends with a digit. */
+static void add_shapes_of(map *m, const page *p) {
+    uint8_t bytes[MAP_KEY_ROOM];
+    size_t stem_len = 0, len;
+    for (uint32_t slot = 0; slot < p->slots; slot++) {
+        if (page_is_member(page_tags(p)[slot])) continue;
+        const large *l = page_large(p, slot);
+        if (l)
+            key_shapes_add(&m->shared->shapes, l->bytes, l->key_len);
+        else if (map_read_key(m, p, slot, bytes, &stem_len, &len))
+            key_shapes_add(&m->shared->shapes, bytes, len);
+    }
+}
+
+void map_add_shapes(map *m) {
+    for (uint32_t i = 0; i < m->buckets; i++) {
+        uint32_t n;
+        page **pages = bucket_pages(map_bucket(m, i), &n);
+        for (uint32_t j = 0; j < n; j++) add_shapes_of(m, pages[j]);
+    }
+}
+
 void map_note_codecs(map *m, bool named[CODECS_MAX]) {
     for (uint32_t i = 0; i < m->buckets; i++) {
         uint32_t n;

@@ -26,6 +26,9 @@ void map_save_head(const map *m, uint64_t head[MAP_HEAD]);
 map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]);
 void map_load_end(map *m, const uint64_t head[MAP_HEAD]);
 
+/* Adds the shapes of all keys of a map that was loaded without them to those that are kept. */
+void map_add_shapes(map *m);
+
 /* Marks the codecs that a map's pages name. */
 void map_note_codecs(map *m, bool named[CODECS_MAX]);
 

@@ -24,6 +24,22 @@ static void hash_tags(void) {
     CHECK(slot("}{foo}") == slot("foo"));
 }
 
+static void tag_ends(void) {
+    static const struct {
+        const char *key;
+        size_t end;
+    } cases[] = {{"{foo}.bar", 5}, {"bar{foo}{zap}", 8}, {"{{foo}}", 6}, {"{}{foo}", 0},
+                 {"{foo", 0},      {"foo", 0},           {"", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *key = cases[i].key;
+        char other[32];
+        size_t end = hash_slot_tag_end((const uint8_t *)key, strlen(key));
+        CHECK(end == cases[i].end);
+        sprintf(other, "%.*s}{else}", (int)end, key);
+        CHECK(end == 0 || slot(other) == slot(key));
+    }
+}
+
 static void tags(void) {
     static uint32_t tag[HASH_SLOTS];
     hash_slot_find_tags(tag);
@@ -38,6 +54,7 @@ static void tags(void) {
 int main(void) {
     known_slots();
     hash_tags();
+    tag_ends();
     tags();
     return test_report("slot");
 }

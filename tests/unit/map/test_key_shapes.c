@@ -1,6 +1,6 @@
 /* Shapes of keys: no record is ever denied, also by a table that comes from a file, and most keys
  * of other shapes are. */
-#include "map/map.h"
+#include "map/map_save.h"
 #include "../test.h"
 
 #include <malloc.h>
@@ -164,11 +164,37 @@ static void test_maps_and_files(void) {
     map_shared_free(&shared);
 }
 
+/* Those of a map that has come without them: of single keys, of such that share a stem, and of
+ * records outside of pages. */
+static void test_of_a_map(void) {
+    static const uint8_t value[8000];
+    map_shared shared;
+    CHECK(map_shared_init(&shared, &plain, 3));
+    key_shapes_keep(&shared.shapes, true);
+    map *m = map_new(&shared, secret);
+    store_all(m);
+    for (int i = 0; i < 300; i++) {
+        char key[600];
+        size_t len = (size_t)sprintf(key, "stem%c:%d", 'a' + i % 7, 1000 + i);
+        CHECK(map_store(m, key, len, "value", 5, EXPIRY_NEVER, 1));
+        len = (size_t)sprintf(key, "large%c:%d:%0*d", 'a' + i % 7, i, i % 2 ? 500 : 1, i);
+        CHECK(map_store(m, key, len, value, i % 3 ? sizeof value : 5, EXPIRY_NEVER, 1));
+    }
+    uint8_t bits[KEY_SHAPES_BYTES];
+    memcpy(bits, shared.shapes.bits, sizeof bits);
+    key_shapes_clear(&shared.shapes);
+    map_add_shapes(m);
+    CHECK(!memcmp(bits, shared.shapes.bits, sizeof bits));
+    map_free(m);
+    map_shared_free(&shared);
+}
+
 int main(void) {
     test_shapes();
     test_hash();
     test_when_kept();
     test_too_many();
     test_maps_and_files();
+    test_of_a_map();
     return test_report("key_shapes");
 }
