@@ -164,7 +164,7 @@ static void weigh(void) {
     evict.weights = (balance){(double)maxmemory_records_used(), 0};
     bool own_limit_is_why = maxmemory_own_excess(0, evict.reserved + kept_for_commands()) > 0;
     if (maxmemory_now()->wanted_limit > 0 && !own_limit_is_why)
-        evict.weights.others = others_bytes(ckv.ctx, &evict.how);
+        evict.weights.others = others_bytes(ckv.ctx, &evict.how, evict.by_timer);
 }
 
 static bool turn_of_others(void) {
@@ -307,6 +307,7 @@ static void look_if_near(RedisModuleCtx *ctx) {
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
+    evict.by_timer = true;
     if (evict_near()) weigh();
     look_if_near(ctx);
     bool due = room_is_due(ctx);
@@ -314,10 +315,9 @@ bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
         /* Only what was freed lately is to count. */
         evict.freed_records /= 2;
         evict.freed_others /= 2;
-        evict.by_timer = true;
         make_room(ctx, missing(evict.reserved), deadline_us, true);
-        evict.by_timer = false;
     }
+    evict.by_timer = false;
     step_down_soon();
     return due;
 }

@@ -84,14 +84,14 @@ static size_t memory_usage(RedisModuleCtx *ctx, RedisModuleString *name) {
     return bytes;
 }
 
-double others_bytes(RedisModuleCtx *ctx, const map_eviction *how) {
+double others_bytes(RedisModuleCtx *ctx, const map_eviction *how, bool ask) {
     uint64_t count = 0;
     int dbs = count_dbs(ctx);
     for (int db = 0; db < dbs; db++) count += count_in(ctx, db);
     if (count == 0 || !select_db(ctx)) return 0;
     RedisModuleString *name = draw(ctx, how);
     if (!name) return 0;
-    memory_usage(ctx, name);
+    if (ask) memory_usage(ctx, name);
     RedisModule_FreeString(ctx, name);
     return (double)count * average;
 }
@@ -100,7 +100,7 @@ size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how, bool ask) {
     if (!select_db(ctx)) return 0;
     RedisModuleString *name = draw(ctx, how);
     if (!name) return 0;
-    size_t bytes = ask || average == 0 ? memory_usage(ctx, name) : (size_t)average;
+    size_t bytes = ask ? memory_usage(ctx, name) : (size_t)average;
     RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_WRITE);
     RedisModule_UnlinkKey(key);
     RedisModule_CloseKey(key);

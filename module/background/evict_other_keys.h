@@ -11,14 +11,15 @@
 #include "ckv.h"
 #include "core/map/map_evict.h"
 
+/* Of both: `ask` the server what a key takes; otherwise it is what those take in the mean that were
+ * asked about lately. Within a client's command newer servers take a key that is asked about for
+ * one that the client has read, and tell it so (tracking), whatever it may see. */
+
 /* Bytes of all keys that are not maps: their number, and what those take that are drawn now and
  * then. 0 if there are none that may go. */
-double others_bytes(RedisModuleCtx *ctx, const map_eviction *how);
+double others_bytes(RedisModuleCtx *ctx, const map_eviction *how, bool ask);
 
-/* Evicts one of them; returns the bytes that it took, 0 if none was found that may go. `ask`: the
- * server, what it takes; otherwise it is what they take in the mean. Within a client's command
- * newer servers take a key that is asked about for one that the client has read, and tell it so
- * (tracking), whatever it may see. */
+/* Evicts one of them; returns the bytes that it took, 0 if none was found that may go. */
 size_t others_evict(RedisModuleCtx *ctx, const map_eviction *how, bool ask);
 
 #endif

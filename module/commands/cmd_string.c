@@ -14,6 +14,7 @@
 typedef struct set_options {
     bool nx, xx, get, keep_ttl;
     condition condition;
+    int condition_at;          /* the argument that is compared */
     int unit;                  /* of the expiry, -1: none is given */
     RedisModuleString *expire; /* its number */
     uint64_t disturbed;        /* ckv.disturbed when the value was encoded */
@@ -29,7 +30,7 @@ static bool parse_set(RedisModuleString **argv, int argc, set_options *o) {
         else if (arg_is(argv[i], "xx") && !o->nx && !o->condition.value)
             o->xx = true;
         else if (may_compare && condition_word(argv[i], &o->condition))
-            o->condition.value = argv[++i];
+            o->condition.value = argv[o->condition_at = ++i];
         else if (arg_is(argv[i], "get"))
             o->get = true;
         else if (arg_is(argv[i], "keepttl") && o->unit < 0)
@@ -98,8 +99,8 @@ static int set_native(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
     RedisModuleString **plain = RedisModule_Alloc((size_t)argc * sizeof *plain);
     int n = 0;
     for (int i = 0; i < argc; i++) {
-        plain[n++] = argv[i];
-        if (argv[i] == o->condition.value) n -= 2; /* and the word before it */
+        bool compares = i == o->condition_at - 1 || i == o->condition_at;
+        if (!compares) plain[n++] = argv[i];
     }
     native_run(ctx, plain, n);
     RedisModule_Free(plain);

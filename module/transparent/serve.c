@@ -5,7 +5,6 @@
 #include "keyspace/aside.h"
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
-#include "keyspace/maxmemory.h"
 #include "keyspace/move.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
@@ -380,9 +379,10 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
 }
 
 static void on_client_command(filtered *f, const catalogue_entry *e, int argc) {
-    bool known = sender(f) != QUEUED_ANYBODY;
-    if (argc == 3 && known && arg_is(filter_arg(f, 1), "no-touch"))
-        no_touch_note(sender(f), arg_is(filter_arg(f, 2), "on"));
+    if (argc == 3 && !is_queued(f) && arg_is(filter_arg(f, 1), "no-touch")) {
+        if (arg_is(filter_arg(f, 2), "on")) no_touch_note(sender(f), true);
+        if (arg_is(filter_arg(f, 2), "off")) no_touch_note(sender(f), false);
+    }
     if (argc == 2 && leave_untold() && arg_is(filter_arg(f, 1), "unpause"))
         serve_command(f, e, argc);
 }
@@ -397,13 +397,6 @@ static bool changes_rules(filtered *f, int argc) {
     for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
         if (arg_is(filter_arg(f, 1), words[w])) return true;
     return false;
-}
-
-/* CONFIG: what it resets is counted here as well, and the limit of memory is told as it was asked
- * for. */
-static bool is_config_served(filtered *f, int argc) {
-    if (argc == 2) return arg_is(filter_arg(f, 1), "resetstat");
-    return argc > 2 && maxmemory_moved() && arg_is(filter_arg(f, 1), "get");
 }
 
 static void look_at(filtered *f, const catalogue_entry *e, int argc) {
@@ -454,7 +447,8 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
             permission_change();
             acl_queued |= is_queued(f);
         }
-        if (!strcmp(e->name, "config") && is_config_served(f, argc)) serve_command(f, e, argc);
+        if (!strcmp(e->name, "config") && argc == 2 && arg_is(filter_arg(f, 1), "resetstat"))
+            serve_command(f, e, argc);
         break;
     case COMMAND_KEYLESS:
         break;

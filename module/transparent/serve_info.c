@@ -94,7 +94,7 @@ static void read_counters(uint64_t now[COUNTERS]) {
     memcpy(now, all, sizeof all);
 }
 
-void serve_info_reset(void) {
+static void reset(void) {
     read_counters(at_reset);
     memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
     calls_at_reset = own_calls_ended();
@@ -115,34 +115,27 @@ static bool put_counter(rewriting *r, span line) {
     return true;
 }
 
-/* ---- the limit of memory ----------------------------------------------------------------------
- */
+/* ---- the limit of memory --------------------------------------------------------------------- */
 
 /* As the server writes numbers of bytes for people. */
-static void put_bytes_for_people(rewriting *r, uint64_t bytes) {
+static void write_for_people(char *text, size_t room, uint64_t bytes) {
     static const char units[] = "BKMGTP";
     size_t unit = 0;
     double number = (double)bytes;
     for (; number >= 1024 && unit + 2 < sizeof units; unit++) number /= 1024;
-    char text[32];
-    int len = snprintf(text, sizeof text, unit ? "%.2f%c" : "%.0f%c", number, units[unit]);
-    put(r, (span){text, (size_t)len});
+    snprintf(text, room, unit ? "%.2f%c" : "%.0f%c", number, units[unit]);
 }
 
 /* What was asked for, wherever the setting stands. */
 static bool put_limit(rewriting *r, span line) {
-    static const char bytes[] = "maxmemory:", for_people[] = "maxmemory_human:";
-    if (!maxmemory_moved() || !begins(line, "maxmemory")) return false;
-    uint64_t limit = maxmemory_now()->wanted_limit, stands = 0;
-    if (begins(line, bytes)) {
-        number_behind(line, bytes, &stands);
-        put(r, put_changed(r, line, bytes, limit, stands));
-        return true;
-    }
-    if (!begins(line, for_people)) return false;
-    put(r, (span){for_people, strlen(for_people)});
-    put_bytes_for_people(r, limit);
-    put(r, (span){"\r\n", 2});
+    char text[64], number[32];
+    bool bytes = begins(line, "maxmemory:"), for_people = begins(line, "maxmemory_human:");
+    if (!maxmemory_moved() || (!bytes && !for_people)) return false;
+    uint64_t limit = maxmemory_now()->wanted_limit;
+    snprintf(number, sizeof number, "%" PRIu64, limit);
+    if (for_people) write_for_people(number, sizeof number, limit);
+    int len = snprintf(text, sizeof text, "maxmemory%s:%s\r\n", for_people ? "_human" : "", number);
+    put(r, (span){text, (size_t)len});
     return true;
 }
 
@@ -355,4 +348,11 @@ int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModule_FreeString(ctx, text);
     RedisModule_FreeCallReply(reply);
     return REDISMODULE_OK;
+}
+
+int serve_config(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    RedisModuleCallReply *reply =
+        native_call(ctx, NATIVE_KEEPS_SILENT, "config", argv + 1, (size_t)argc - 1);
+    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR) reset();
+    return native_reply(ctx, reply);
 }

@@ -17,7 +17,7 @@
 
 command serve_info;
 
-/* What has been counted up to now is not shown any more. */
-void serve_info_reset(void);
+/* CONFIG RESETSTAT: what has been counted up to now is not shown any more. */
+command serve_config;
 
 #endif

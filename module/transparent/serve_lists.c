@@ -45,8 +45,8 @@ static bool read_cursor(const RedisModuleString *cursor, scan_position *p) {
     return scanning_read_position(strtoull(text, NULL, 10), p);
 }
 
-/* Whether the server takes the options: it is asked for no more than a key with them. False: its
- * error is replied. */
+/* Whether the server takes the options. False: its error is replied. Where each has its value it is
+ * asked for no more than a key; otherwise it refuses them, whatever it is asked for. */
 static bool takes_options(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc == 2) return true;
     RedisModuleString *start = RedisModule_CreateString(ctx, "0", 1);
@@ -55,7 +55,7 @@ static bool takes_options(RedisModuleCtx *ctx, RedisModuleString **argv, int arg
     memcpy(options, argv + 2, n * sizeof *options);
     options[n] = RedisModule_CreateString(ctx, "COUNT", 5);
     options[n + 1] = RedisModule_CreateString(ctx, "1", 1);
-    RedisModuleCallReply *reply = scanning_ask(ctx, "scan", start, options, n + 2);
+    RedisModuleCallReply *reply = scanning_ask(ctx, "scan", start, options, n % 2 ? n : n + 2);
     bool takes = scanning_is_array(reply);
     if (takes)
         RedisModule_FreeCallReply(reply);

@@ -11,7 +11,6 @@
 #include "transparent/permission.h"
 #include "transparent/serve_client.h"
 #include "transparent/serve_cluster.h"
-#include "transparent/serve_config.h"
 #include "transparent/serve_debug.h"
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"

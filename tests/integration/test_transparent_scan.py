@@ -132,7 +132,7 @@ def test_a_replica_is_told_of_it(server, own_server):
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 1)
 
 
-ODD_OPTIONS = ["NOVALUES", "EXPIRES", "NOEXPIRES", "TYPE nosuch", "MATCH", "COUNT 0", "COUNT x", "TYPE string TYPE string"]
+ODD_OPTIONS = ["NOVALUES", "EXPIRES", "NOEXPIRES", "TYPE nosuch", "MATCH", "COUNT 0", "COUNT x", "TYPE string TYPE string", "COUNT", "MATCH * COUNT", "TYPE"]
 
 
 @pytest.mark.parametrize("options", ODD_OPTIONS)
