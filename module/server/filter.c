@@ -2,6 +2,7 @@
 #include "server/filter.h"
 
 #include "ckv.h"
+#include "server/no_touch.h"
 #include "server/own_call.h"
 #include "server/version.h"
 
@@ -20,6 +21,7 @@ static void run_steps(RedisModuleCommandFilterCtx *command) {
         return;
     }
     ckv.disturbed++;
+    no_touch_look(command);
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
 }
@@ -44,6 +46,7 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     bool wanted = any_wanted();
     if (wanted && !registered) {
         renews = has_to_renew(ctx);
+        no_touch_begin(ctx);
         registered = RedisModule_RegisterCommandFilter(ctx, run_steps, 0);
         own_call_unseen();
     } else if (!wanted && registered) {

@@ -1,12 +1,22 @@
 /* no_touch.c: see no_touch.h. */
 #include "server/no_touch.h"
 
+#include "ckv.h"
+#include "server/own_call.h"
+#include "server/renamed.h"
+#include "server/reply.h"
+#include "server/version.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KNOWN_MOST 64
 
 static uint64_t clients[KNOWN_MOST]; /* the latest last */
 static unsigned known;
+
+/* ---- who they are ---------------------------------------------------------------------------- */
 
 /* Where a client is; `known`: nowhere. */
 static unsigned find(uint64_t client) {
@@ -15,18 +25,86 @@ static unsigned find(uint64_t client) {
     return i;
 }
 
-static void forget(unsigned i) {
+static void remove_at(unsigned i) {
     known--;
     memmove(&clients[i], &clients[i + 1], (known - i) * sizeof *clients);
 }
 
-void no_touch_note(uint64_t client, bool on) {
+void no_touch_forget(uint64_t client) {
     unsigned i = find(client);
-    if (i < known) forget(i);
-    if (on && known == KNOWN_MOST) forget(0);
-    if (on) clients[known++] = client;
+    if (i < known) remove_at(i);
+}
+
+static void note(uint64_t client) {
+    no_touch_forget(client);
+    if (known == KNOWN_MOST) remove_at(0);
+    clients[known++] = client;
 }
 
 bool no_touch(RedisModuleCtx *ctx) {
     return known > 0 && find(RedisModule_GetClientId(ctx)) < known;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* Redis 7.0 knows no such clients, nor tells a filter who sends a command. */
+static bool server_knows(void) {
+    return RedisModule_CommandFilterGetClientId != NULL;
+}
+
+static bool crashes_server(void) {
+    return !version_is_redis(REDIS_8_6) && !version_is_valkey(9.1);
+}
+
+static RedisModuleString *arg(RedisModuleCommandFilterCtx *command, int i) {
+    return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
+}
+
+void no_touch_look(RedisModuleCommandFilterCtx *command) {
+    int argc = RedisModule_CommandFilterArgsCount(command);
+    if ((argc != 1 && argc != 3) || !server_knows()) return;
+    uint64_t client = RedisModule_CommandFilterGetClientId(command);
+    if (argc == 1) {
+        if (known > 0 && arg_is(arg(command, 0), "reset")) no_touch_forget(client);
+        return;
+    }
+    if (!arg_is(arg(command, 0), renamed_to("client")) || !arg_is(arg(command, 1), "no-touch"))
+        return;
+    if (arg_is(arg(command, 2), "off")) no_touch_forget(client);
+    if (!arg_is(arg(command, 2), "on")) return;
+    note(client);
+    if (crashes_server())
+        RedisModule_CommandFilterArgReplace(command, 2, RedisModule_CreateString(NULL, "OFF", 3));
+}
+
+/* ---- those that are connected ---------------------------------------------------------------- */
+
+/* A line of CLIENT LIST. */
+static void look_at_client(RedisModuleCtx *ctx, const char *line) {
+    const char *id = strstr(line, "id="), *flags = strstr(line, " flags=");
+    if (!id || !flags) return;
+    flags += strlen(" flags=");
+    if (!memchr(flags, 'T', strcspn(flags, " "))) return;
+    uint64_t client = strtoull(id + strlen("id="), NULL, 10);
+    if (!crashes_server()) {
+        note(client);
+        return;
+    }
+    ckv_log("warning",
+            "client %" PRIu64 " is disconnected: this server crashes where a module looks for a "
+            "key before a command of a client with CLIENT NO-TOUCH ON",
+            client);
+    RedisModule_DeauthenticateAndCloseClient(ctx, client);
+}
+
+void no_touch_begin(RedisModuleCtx *ctx) {
+    if (!server_knows()) return;
+    RedisModuleCallReply *reply = own_call(ctx, renamed_to("client"), "c", "LIST");
+    size_t len = 0;
+    const char *list = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
+    char *text = RedisModule_Calloc(1, len + 1), *rest = text;
+    if (list) memcpy(text, list, len);
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) look_at_client(ctx, line);
+    RedisModule_Free(text);
+    if (reply) RedisModule_FreeCallReply(reply);
 }

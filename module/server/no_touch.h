@@ -1,7 +1,11 @@
 /*
- * no_touch.h: clients whose reads are no uses (CLIENT NO-TOUCH ON), as far as somebody has seen
- * them say so: the server does not tell modules. Eviction goes by uses, so what is forgotten here
- * costs nobody more than that.
+ * no_touch.h: clients whose reads are no uses (CLIENT NO-TOUCH ON), as far as they were seen to say
+ * so: the server does not tell modules. Eviction goes by uses, so a wrong guess costs nobody more.
+ *
+ * Redis 7.2 to 8.2 and Valkey before 9.1 crash where a module looks for a key before a command of
+ * such a client runs, as a filter may: their look-up asks which command it is for, and there is
+ * none yet. So there no client is let have it while the filter is registered: it is told OK, and
+ * its reads are no uses of records.
  */
 #ifndef CKV_NO_TOUCH_H
 #define CKV_NO_TOUCH_H
@@ -11,8 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A client has switched it on or off, or has gone. The latest few are known. */
-void no_touch_note(uint64_t client, bool on);
+/* The filter is about to be registered: takes note of those that are connected, or, where one would
+ * crash the server, closes its connection. */
+void no_touch_begin(RedisModuleCtx *ctx);
+/* Looks at a command before all else. */
+void no_touch_look(RedisModuleCommandFilterCtx *command);
+/* A client has gone. */
+void no_touch_forget(uint64_t client);
 
 /* Whether the client that runs a command is one of them. */
 bool no_touch(RedisModuleCtx *ctx);

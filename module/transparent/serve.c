@@ -378,15 +378,6 @@ static void on_sort(filtered *f, const catalogue_entry *e, int argc) {
     RedisModule_Free(argv);
 }
 
-static void on_client_command(filtered *f, const catalogue_entry *e, int argc) {
-    if (argc == 3 && !is_queued(f) && arg_is(filter_arg(f, 1), "no-touch")) {
-        if (arg_is(filter_arg(f, 2), "on")) no_touch_note(sender(f), true);
-        if (arg_is(filter_arg(f, 2), "off")) no_touch_note(sender(f), false);
-    }
-    if (argc == 2 && leave_untold() && arg_is(filter_arg(f, 1), "unpause"))
-        serve_command(f, e, argc);
-}
-
 static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(filter_arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
@@ -427,7 +418,8 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_debug(f, e, argc);
         break;
     case COMMAND_CLIENT:
-        on_client_command(f, e, argc);
+        if (leave_untold() && argc == 2 && arg_is(filter_arg(f, 1), "unpause"))
+            serve_command(f, e, argc);
         break;
     case COMMAND_CLUSTER:
         on_cluster(f, e, argc);
@@ -440,7 +432,6 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         break;
     case COMMAND_DISCARD:
         on_end(sender(f));
-        if (!strcmp(e->name, "reset")) no_touch_note(sender(f), false);
         break;
     case COMMAND_ACL:
         if (changes_rules(f, argc)) {
@@ -580,7 +571,7 @@ static void on_client(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
     const RedisModuleClientInfo *client = data;
     if (sub == REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED) {
         on_end(client->id);
-        no_touch_note(client->id, false);
+        no_touch_forget(client->id);
     }
 }
 

@@ -632,3 +632,31 @@ def test_a_time_passes_while_a_command_is_queued(own_server, what):
             events = list(iter(lambda: listener.get_message(timeout=10)["data"], b"the end"))
             heard.append((replies, found, events, r.info("stats")["expired_keys"]))
     assert heard[0] == heard[1]
+
+
+def crashes_for_who_does_not_touch(r):
+    """Where a module looks for a key before a command of such a client."""
+    told = r.info("server")
+    name, fixed = ("valkey_version", (9, 1)) if "valkey_version" in told else ("redis_version", (8, 6))
+    return tuple(map(int, told[name].split(".")[:2])) < fixed
+
+
+@pytest.mark.parametrize("since", ["before the prefix", "behind it"])
+def test_clients_that_do_not_touch(own_server, since):
+    """They are as any other, but where a server would crash the connections that were there before are closed."""
+    with own_server() as server, server.client() as r, server.client() as other:
+        if since == "behind it":
+            other.config_set("ckv.prefixes", "*")
+        if is_error(reply(r, "CLIENT", "NO-TOUCH", "ON")):
+            pytest.skip("the server has none")
+        other.config_set("ckv.prefixes", "*")
+        if since == "before the prefix" and crashes_for_who_does_not_touch(other):
+            with pytest.raises(redis.ConnectionError):
+                r.ping()
+            assert "is disconnected: this server crashes" in server.log()
+            return
+        r.rpush("list", 2, 1)
+        r.set("weight:1", 5)
+        r.set("weight:2", 7)
+        assert r.execute_command("SORT", "list", "BY", "weight:*", "GET", "weight:*") == [b"5", b"7"]
+        assert r.getbit("weight:1", 0) == 0
