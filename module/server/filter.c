@@ -46,7 +46,7 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     bool wanted = any_wanted();
     if (wanted && !registered) {
         renews = has_to_renew(ctx);
-        no_touch_begin(ctx);
+        if (step != FILTER_RENEW) no_touch_begin(ctx); /* which comes and goes with calls of ours */
         registered = RedisModule_RegisterCommandFilter(ctx, run_steps, 0);
         own_call_unseen();
     } else if (!wanted && registered) {

@@ -60,21 +60,23 @@ static RedisModuleString *arg(RedisModuleCommandFilterCtx *command, int i) {
     return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
 }
 
-void no_touch_look(RedisModuleCommandFilterCtx *command) {
-    int argc = RedisModule_CommandFilterArgsCount(command);
-    if ((argc != 1 && argc != 3) || !server_knows()) return;
+static void on_no_touch(RedisModuleCommandFilterCtx *command) {
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (argc == 1) {
-        if (known > 0 && arg_is(arg(command, 0), "reset")) no_touch_forget(client);
-        return;
-    }
-    if (!arg_is(arg(command, 0), renamed_to("client")) || !arg_is(arg(command, 1), "no-touch"))
-        return;
     if (arg_is(arg(command, 2), "off")) no_touch_forget(client);
     if (!arg_is(arg(command, 2), "on")) return;
     note(client);
     if (crashes_server())
         RedisModule_CommandFilterArgReplace(command, 2, RedisModule_CreateString(NULL, "OFF", 3));
+}
+
+/* Most commands are another one by the first thing that is asked. */
+void no_touch_look(RedisModuleCommandFilterCtx *command) {
+    int argc = RedisModule_CommandFilterArgsCount(command);
+    if (argc == 3 && arg_is(arg(command, 1), "no-touch") && server_knows() &&
+        arg_is(arg(command, 0), renamed_to("client")))
+        on_no_touch(command);
+    if (argc == 1 && known > 0 && arg_is(arg(command, 0), "reset"))
+        no_touch_forget(RedisModule_CommandFilterGetClientId(command));
 }
 
 /* ---- those that are connected ---------------------------------------------------------------- */

@@ -2,10 +2,10 @@
  * no_touch.h: clients whose reads are no uses (CLIENT NO-TOUCH ON), as far as they were seen to say
  * so: the server does not tell modules. Eviction goes by uses, so a wrong guess costs nobody more.
  *
- * Redis 7.2 to 8.2 and Valkey before 9.1 crash where a module looks for a key before a command of
- * such a client runs, as a filter may: their look-up asks which command it is for, and there is
- * none yet. So there no client is let have it while the filter is registered: it is told OK, and
- * its reads are no uses of records.
+ * Redis before 8.6 and Valkey before 9.1 (seen with 8.0.2 and 8.1.1) crash where a module looks for
+ * a key before a command of such a client runs, as a filter may: their look-up asks which command
+ * it is for, and there is none yet. So there no client is let have it while the filter is
+ * registered: it is told OK, and its reads are no uses of records.
  */
 #ifndef CKV_NO_TOUCH_H
 #define CKV_NO_TOUCH_H
