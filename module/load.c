@@ -2,6 +2,7 @@
 #include "ckv.h"
 #include "server/acl.h"
 #include "server/child.h"
+#include "server/no_touch.h"
 #include "server/quiet.h"
 #include "transparent/serve.h"
 #include "transparent/served.h"
@@ -71,6 +72,7 @@ static int start(RedisModuleCtx *ctx) {
         !own_records_start(ctx))
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    no_touch_start();
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);

@@ -2,13 +2,15 @@
 #include "server/filter.h"
 
 #include "ckv.h"
-#include "server/no_touch.h"
 #include "server/own_call.h"
 #include "server/version.h"
 
 static RedisModuleCommandFilterFunc steps[FILTER_STEPS];
 static RedisModuleCommandFilter *registered;
 static bool renews; /* the names of own calls: see filter_renew_begin() */
+static void (*attend_begin)(RedisModuleCtx *ctx);
+static RedisModuleCommandFilterFunc attend_look;
+static bool attended; /* a step is wanted that looks for keys, and somebody attends */
 
 static void renew_name(RedisModuleCommandFilterCtx *command) {
     const RedisModuleString *name = RedisModule_CommandFilterArgGet(command, 0);
@@ -21,7 +23,7 @@ static void run_steps(RedisModuleCommandFilterCtx *command) {
         return;
     }
     ckv.disturbed++;
-    no_touch_look(command);
+    if (attended) attend_look(command);
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
 }
@@ -30,6 +32,18 @@ static bool any_wanted(void) {
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) return true;
     return false;
+}
+
+static void attend(RedisModuleCtx *ctx) {
+    bool before = attended;
+    attended =
+        attend_look && (steps[FILTER_MAKE_ROOM] || steps[FILTER_SERVE] || steps[FILTER_HOLD]);
+    if (attended && !before) attend_begin(ctx);
+}
+
+void filter_attend(void (*begin)(RedisModuleCtx *ctx), RedisModuleCommandFilterFunc look) {
+    attend_begin = begin;
+    attend_look = look;
 }
 
 static bool has_to_renew(RedisModuleCtx *ctx) {
@@ -43,10 +57,10 @@ static void pass(RedisModuleCommandFilterCtx *command) {
 
 void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run) {
     steps[step] = run;
+    attend(ctx);
     bool wanted = any_wanted();
     if (wanted && !registered) {
         renews = has_to_renew(ctx);
-        if (step != FILTER_RENEW) no_touch_begin(ctx); /* which comes and goes with calls of ours */
         registered = RedisModule_RegisterCommandFilter(ctx, run_steps, 0);
         own_call_unseen();
     } else if (!wanted && registered) {

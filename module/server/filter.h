@@ -15,7 +15,7 @@
 
 /* What is done with a command, in this order. */
 typedef enum filter_step {
-    FILTER_GO_ON,     /* background/cron.c */
+    FILTER_GO_ON,     /* background/cron.c, which comes and goes, and looks for no key */
     FILTER_MAKE_ROOM, /* background/evict.c */
     FILTER_SERVE,     /* transparent/serve.c */
     FILTER_HOLD,      /* background/evict.c, again */
@@ -25,6 +25,10 @@ typedef enum filter_step {
 
 /* From now on the step is done with each command, by `run`; NULL: no longer. */
 void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run);
+
+/* Somebody attends, from now on, while steps are wanted that look for keys, before the server does:
+ * `begin` runs when the first of them comes to be wanted, `look` before all steps. */
+void filter_attend(void (*begin)(RedisModuleCtx *ctx), RedisModuleCommandFilterFunc look);
 
 /* An argument of a command, 0 its name; it stays the command's. */
 RedisModuleString *filter_arg(RedisModuleCommandFilterCtx *command, int i);

@@ -2,6 +2,7 @@
 #include "server/no_touch.h"
 
 #include "ckv.h"
+#include "server/filter.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
@@ -47,35 +48,26 @@ bool no_touch(RedisModuleCtx *ctx) {
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* Redis 7.0 knows no such clients, nor tells a filter who sends a command. */
-static bool server_knows(void) {
-    return RedisModule_CommandFilterGetClientId != NULL;
-}
-
 static bool crashes_server(void) {
     return !version_is_redis(REDIS_8_6) && !version_is_valkey(9.1);
 }
 
-static RedisModuleString *arg(RedisModuleCommandFilterCtx *command, int i) {
-    return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
-}
-
 static void on_no_touch(RedisModuleCommandFilterCtx *command) {
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (arg_is(arg(command, 2), "off")) no_touch_forget(client);
-    if (!arg_is(arg(command, 2), "on")) return;
+    if (arg_is(filter_arg(command, 2), "off")) no_touch_forget(client);
+    if (!arg_is(filter_arg(command, 2), "on")) return;
     note(client);
     if (crashes_server())
         RedisModule_CommandFilterArgReplace(command, 2, RedisModule_CreateString(NULL, "OFF", 3));
 }
 
 /* Most commands are another one by the first thing that is asked. */
-void no_touch_look(RedisModuleCommandFilterCtx *command) {
+static void look(RedisModuleCommandFilterCtx *command) {
     int argc = RedisModule_CommandFilterArgsCount(command);
-    if (argc == 3 && arg_is(arg(command, 1), "no-touch") && server_knows() &&
-        arg_is(arg(command, 0), renamed_to("client")))
+    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") &&
+        arg_is(filter_arg(command, 0), renamed_to("client")))
         on_no_touch(command);
-    if (argc == 1 && known > 0 && arg_is(arg(command, 0), "reset"))
+    if (argc == 1 && known > 0 && arg_is(filter_arg(command, 0), "reset"))
         no_touch_forget(RedisModule_CommandFilterGetClientId(command));
 }
 
@@ -99,8 +91,7 @@ static void look_at_client(RedisModuleCtx *ctx, const char *line) {
     RedisModule_DeauthenticateAndCloseClient(ctx, client);
 }
 
-void no_touch_begin(RedisModuleCtx *ctx) {
-    if (!server_knows()) return;
+static void begin(RedisModuleCtx *ctx) {
     RedisModuleCallReply *reply = own_call(ctx, renamed_to("client"), "c", "LIST");
     size_t len = 0;
     const char *list = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
@@ -109,4 +100,9 @@ void no_touch_begin(RedisModuleCtx *ctx) {
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) look_at_client(ctx, line);
     RedisModule_Free(text);
     if (reply) RedisModule_FreeCallReply(reply);
+}
+
+/* Redis 7.0 knows no such clients, nor tells a filter who sends a command. */
+void no_touch_start(void) {
+    if (RedisModule_CommandFilterGetClientId) filter_attend(begin, look);
 }

@@ -4,8 +4,8 @@
  *
  * Redis before 8.6 and Valkey before 9.1 (seen with 8.0.2 and 8.1.1) crash where a module looks for
  * a key before a command of such a client runs, as a filter may: their look-up asks which command
- * it is for, and there is none yet. So there no client is let have it while the filter is
- * registered: it is told OK, and its reads are no uses of records.
+ * it is for, and there is none yet. So there no client is let have it while the filter
+ * looks for keys: it is told OK, and its reads are no uses of records.
  */
 #ifndef CKV_NO_TOUCH_H
 #define CKV_NO_TOUCH_H
@@ -15,11 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The filter is about to be registered: takes note of those that are connected, or, where one would
- * crash the server, closes its connection. */
-void no_touch_begin(RedisModuleCtx *ctx);
-/* Looks at a command before all else. */
-void no_touch_look(RedisModuleCommandFilterCtx *command);
+/* From now on the filter is attended: those that are connected when it begins to look for keys are
+ * noted or, where one would crash the server, disconnected. */
+void no_touch_start(void);
 /* A client has gone. */
 void no_touch_forget(uint64_t client);
 
