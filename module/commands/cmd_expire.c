@@ -61,7 +61,7 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
         else if (arg_is(argv[i], "lt"))
             c->lt = true;
         else {
-            reply_unsupported_option(ctx, argv[i]);
+            reply_error(ctx, "ERR Unsupported option %s", RedisModule_StringPtrLen(argv[i], NULL));
             return false;
         }
     }

@@ -10,19 +10,16 @@
 #include <strings.h>
 
 int reply_error(RedisModuleCtx *ctx, const char *format, ...) {
-    char text[256];
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    va_copy(again, arguments);
+    size_t room = (size_t)vsnprintf(NULL, 0, format, arguments) + 1;
+    char *text = RedisModule_Alloc(room);
+    vsnprintf(text, room, format, again);
+    va_end(again);
     va_end(arguments);
-    return RedisModule_ReplyWithError(ctx, text);
-}
-
-int reply_unsupported_option(RedisModuleCtx *ctx, RedisModuleString *option) {
-    RedisModuleString *text = RedisModule_CreateStringPrintf(
-        ctx, "ERR Unsupported option %s", RedisModule_StringPtrLen(option, NULL));
-    RedisModule_ReplyWithError(ctx, RedisModule_StringPtrLen(text, NULL));
-    RedisModule_FreeString(ctx, text);
+    RedisModule_ReplyWithError(ctx, text);
+    RedisModule_Free(text);
     return REDISMODULE_OK;
 }
 

@@ -22,9 +22,6 @@ int reply_error(RedisModuleCtx *ctx, const char *format, ...) __attribute__((for
 /* "ERR invalid expire time in 'cset' command" */
 int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command);
 
-/* "ERR Unsupported option LATER", all of it */
-int reply_unsupported_option(RedisModuleCtx *ctx, RedisModuleString *option);
-
 /* Whether an argument is this word, in upper or lower case. */
 int arg_is(RedisModuleString *arg, const char *word);
 
