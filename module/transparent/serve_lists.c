@@ -8,6 +8,7 @@
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
 #include "server/own_call.h"
+#include "server/reply.h"
 #include "server/role.h"
 #include "transparent/scanning.h"
 
@@ -45,10 +46,17 @@ static bool read_cursor(const RedisModuleString *cursor, scan_position *p) {
     return scanning_read_position(strtoull(text, NULL, 10), p);
 }
 
+/* The options that most scans have, which every server takes as our command does. */
+static bool are_common(RedisModuleString **options, int n) {
+    int i = 0;
+    while (i + 1 < n && (arg_is(options[i], "match") || arg_is(options[i], "count"))) i += 2;
+    return i == n;
+}
+
 /* Whether the server takes the options. False: its error is replied. Where each has its value it is
  * asked for no more than a key; otherwise it refuses them, whatever it is asked for. */
 static bool takes_options(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc == 2) return true;
+    if (are_common(argv + 2, argc - 2)) return true;
     RedisModuleString *start = RedisModule_CreateString(ctx, "0", 1);
     RedisModuleString **options = RedisModule_Alloc((size_t)argc * sizeof *options);
     size_t n = (size_t)argc - 2;
