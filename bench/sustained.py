@@ -9,7 +9,7 @@ import threading
 import time
 
 from load import BENCH, CONNECTIONS, DEPTH, progress
-from measure import by_file, cpu_seconds, settle, used_memory
+from measure import by_file, settle, used_memory
 from server import Failed, Server
 
 STRINGS_SECONDS = 5  # of which the rate is taken
@@ -48,33 +48,34 @@ def writing(server, data, records):
         raise Failed(f"{' '.join(line)} ended with {failed[0]}")
 
 
-def all_threads_seconds(server):
+def note_threads(server, seconds):
+    """CPU time by thread; one that has ended keeps what was noted last."""
     tasks = f"/proc/{server.process.pid}/task"
-    seconds = 0
     for task in os.listdir(tasks):
         with contextlib.suppress(FileNotFoundError), open(f"{tasks}/{task}/schedstat") as f:
-            seconds += int(f.read().split()[0]) / 1e9
-    return seconds
+            seconds[int(task)] = int(f.read().split()[0]) / 1e9
 
 
 def commands(server):
     return int(server.info("stats")["total_commands_processed"])
 
 
-def look(server):
+def look(server, seconds):
     ckv = server.info("ckv")
-    found = {"used": used_memory(server), "written": commands(server), "main": cpu_seconds(server), "all": all_threads_seconds(server),
+    note_threads(server, seconds)
+    found = {"used": used_memory(server), "written": commands(server), "main": seconds[server.process.pid], "all": sum(seconds.values()),
              "at": time.monotonic()}
     return found | {name: int(ckv[f"ckv_{name}"]) for name in ("records", "young_encoded", "encoded_at_once", "young_limit")}
 
 
 def looks(server, data, options):
     """Of a server that is written to for so long."""
-    found = [look(server)]
+    seconds = {}
+    found = [look(server, seconds)]
     with writing(server, data, options.records):
         while found[-1]["at"] < found[0]["at"] + options.seconds:
             time.sleep(PAUSE)
-            found.append(look(server))
+            found.append(look(server, seconds))
     return found
 
 
@@ -105,7 +106,7 @@ def file(options, data):
         before = used_memory(server)
         seen = looks(server, data, options)
         time.sleep(PAUSE)
-        records = look(server)["records"]
+        records = int(server.info("ckv")["ckv_records"])
         settle(server)
         settled = (used_memory(server) - before) / records
     early = next(look for look in seen if look["at"] >= seen[0]["at"] + 1)

@@ -155,7 +155,7 @@ def test_sustained(run, lines):
     report, said = run("sustained", "--records", 3000, "--seconds", 2, "--data", lines)
     (figures,) = report["files"].values()
     assert figures["late"]["written"] > 0 and figures["strings"] > 0 and figures["settled"] > 0
-    assert 0 < figures["late"]["main"] <= figures["late"]["all"] * 1.01  # one is read behind the other
+    assert 0 < figures["late"]["main"] <= figures["late"]["all"] + 1e-9  # of one thread both are sums, in another order
     assert "used above settled" in said
 
 
