@@ -15,8 +15,6 @@ ARM64 = Kind(os.environ["CKV_ARM64_MODULE"], os.environ["CKV_ARM64_SERVER"])
 KINDS = {"arm64": ARM64, platform.machine(): Kind()}
 LEARNING = {"ckv.train-after": "64kb"}
 
-pytestmark = pytest.mark.timeout(600)  # emulated
-
 
 @pytest.fixture(params=[("arm64", platform.machine()), (platform.machine(), "arm64")], ids=lambda p: f"{p[0]}-to-{p[1]}")
 def kinds(request):

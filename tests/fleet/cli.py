@@ -27,7 +27,7 @@ class Cli:
 
     def add_node(self, node, of):
         self.run("add-node", self.address(node), self.address(of))
-        wait_for(lambda: node.id in of.knows(), 60, "an introduction")
+        wait_for(lambda: node.id in of.knows(), "an introduction")
 
     def reshard(self, source, target, slots):
         """`source` is a node, or "all"."""

@@ -62,14 +62,14 @@ def kill_a_primary(cluster, loads):
     time.sleep(2)
     began = time.monotonic()
     victim.kill()
-    wait_for(lambda: replica.ask("ROLE")[0] == b"master" and replica.info()["cluster_state"] == "ok", 120, "the failover")
+    wait_for(lambda: replica.ask("ROLE")[0] == b"master" and replica.info()["cluster_state"] == "ok", "the failover")
     seconds = time.monotonic() - began
     cluster.wait()
     time.sleep(2)  # clients go on with the new primary
     for load in loads:
         load.wait_for_replica = False
     victim.start()
-    wait_for(lambda: victim.ask("INFO", "replication").get("master_link_status") == "up", 300, "the replica that was a primary")
+    wait_for(lambda: victim.ask("INFO", "replication").get("master_link_status") == "up", "the replica that was a primary")
     cluster.primaries[1], cluster.replicas[1] = replica, victim
     return report("a primary killed", seconds=seconds, **longest(loads))
 
@@ -108,7 +108,7 @@ def remove_primaries(cluster, store, cli, added, loads):
     began = time.monotonic()
     for node, target in zip(added, cluster.primaries):
         if way:
-            move(cluster, way, node, target, *(bound for slots in ranges(node) for bound in slots), seconds=600)
+            move(cluster, way, node, target, *(bound for slots in ranges(node) for bound in slots))
         else:
             cli.reshard(node, target, SLOTS // 4 // ADDED)
         cluster.wait()
@@ -124,7 +124,7 @@ def remove_primaries(cluster, store, cli, added, loads):
 
 def check_replicas(cluster, store):
     for primary, replica in zip(cluster.primaries, cluster.replicas):
-        wait_for(lambda: records_of(store, replica) == records_of(store, primary), 120, "a replica with all records")
+        wait_for(lambda: records_of(store, replica) == records_of(store, primary), "a replica with all records")
 
 
 def run_cluster(store, values, records):

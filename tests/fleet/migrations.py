@@ -90,7 +90,7 @@ class Shuttle:
     def go(self):
         """How many seconds it took."""
         began = time.monotonic()
-        move(self.cluster, self.way, *self.ends(), *self.bounds, seconds=600)
+        move(self.cluster, self.way, *self.ends(), *self.bounds)
         self.moved += 1
         return time.monotonic() - began
 
@@ -104,7 +104,7 @@ class Shuttle:
         except (AssertionError, redis.ResponseError):
             pass
         for node in (source, target):
-            wait_for(lambda node=node: ended(self.way, node), 600, "the end of a cancelled migration")
+            wait_for(lambda node=node: ended(self.way, node), "the end of a cancelled migration")
         self.cluster.wait()
         self.cancelled += self.cluster.owner(0) is source
 
@@ -116,7 +116,7 @@ def check(cluster, model, loads):
     lost_or_wrong = Bulk(cluster, CKV).check(model)
     assert not wrong and lost_or_wrong == (0, 0), f"lost, wrong: {lost_or_wrong}; read: {wrong[:3]} of {len(wrong)}"
     for primary, replica in zip(cluster.primaries, cluster.replicas):
-        wait_for(lambda: replica.ask("DBSIZE") == primary.ask("DBSIZE"), 120, "a replica with all maps")
+        wait_for(lambda: replica.ask("DBSIZE") == primary.ask("DBSIZE"), "a replica with all maps")
     return operations
 
 

@@ -2,8 +2,8 @@
 
     CKV_MODULE=build/ckv.so REDIS_SERVER=redis-server python tests/golden/make.py v1 [whole.dump ...]
 
-A folder for each version of the format, with all files or those that it changed, written once by the last build of
-that version and never again. Use the
+A folder for each change of the format, with all files or those that it changed, written once by a build of
+that time and never again. Use the
 oldest server that is supported: newer ones read its files, it does not read theirs. tests/integration/test_golden.py
 loads all folders.
 

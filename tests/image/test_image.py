@@ -81,7 +81,7 @@ class Container:
             except (redis.ConnectionError, redis.exceptions.BusyLoadingError):
                 return False
 
-        wait_for(answers, 60, "an answer")
+        wait_for(answers, "an answer")
         return client
 
     def healthy(self):
@@ -219,7 +219,7 @@ def test_kubernetes_schema():
 
 
 def test_kubernetes_says_what_the_image_is(image):
-    config, (settings, service, stateful) = config_of(image), documents("kubernetes.yaml")
+    config, (_, service, stateful) = config_of(image), documents("kubernetes.yaml")
     pod = stateful["spec"]["template"]["spec"]
     container = pod["containers"][0]
     assert f"{pod['securityContext']['runAsUser']}:{pod['securityContext']['runAsGroup']}" == config["User"]

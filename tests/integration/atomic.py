@@ -82,12 +82,12 @@ def ended(way, node):
     return state(way, node) in ("done", "failed")
 
 
-def move(cluster, way, source, target, *bounds, meanwhile=lambda: None, seconds=60):
+def move(cluster, way, source, target, *bounds, meanwhile=lambda: None):
     """The slots from bounds[0] to bounds[1], and so on, and waits until all nodes know."""
     way.start(source, target, *bounds)
     meanwhile()
     # The one that was not asked may know of no more than the migration before yet.
     for node in (source, target) if way.asked == "source" else (target, source):
-        wait_for(lambda node=node: ended(way, node), seconds, "the end of a migration")
+        wait_for(lambda node=node: ended(way, node), "the end of a migration")
         assert state(way, node) == "done", way.newest(node)
     cluster.wait()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import server as servers
 from conftest import Compared
-from helpers import late_by, now_ms, wait_for, wait_for_replica
+from helpers import is_in_sync, late_by, now_ms, wait_for, wait_for_replica
 from test_golden import place_aof, place_rdb
 from traffic import records
 
@@ -70,7 +70,7 @@ def following(primary):
 def assert_agree(primary, replica):
     """They hold the same records once the replica has caught up."""
     with primary.client() as a, replica.client() as b:
-        wait_for(lambda: b.info("replication")["master_link_status"] == "up", what="the link")
+        wait_for(lambda: is_in_sync(b), what="the link")
         wait_for_replica(a)
         first = records(a)
         assert first

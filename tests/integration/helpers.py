@@ -2,9 +2,12 @@
 
 import random
 import re
+import threading
 import time
 
 import redis
+
+from server import PATIENCE_S
 
 # What goes by itself is deleted with DEL. Valkey's default is UNLINK.
 EAGER = {"lazyfree-lazy-expire": "no", "lazyfree-lazy-eviction": "no"}
@@ -105,15 +108,28 @@ def twin(r, command, *args):
     return ours
 
 
-def wait_for(condition, timeout=20, what="the condition"):
+def wait_for(condition, what="the condition"):
     """Polls until `condition()` is true, returns its value."""
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"{what} did not come true in {timeout} s"
+        assert time.monotonic() < deadline, f"{what} did not come true in {PATIENCE_S} s"
         time.sleep(0.01)
+
+
+def held_up(server):
+    """Seconds that the server's main thread, and this one, have been ready to run while others had the processors: a
+    client waits for these as well."""
+
+    def waited_ns(path):
+        with open(path) as f:
+            return int(f.read().split()[1])
+
+    pid = server.process.pid
+    threads = (f"/proc/{pid}/task/{pid}/schedstat", f"/proc/self/task/{threading.get_native_id()}/schedstat")
+    return sum(map(waited_ns, threads)) / 1e9
 
 
 def cpu_seconds(r):
@@ -147,7 +163,7 @@ def wait_for_replica(r):
         replicas = [v for k, v in r.info("replication").items() if re.fullmatch(r"slave\d+", k)]
         return any(v["state"] == "online" and int(v["offset"]) >= written for v in replicas)
 
-    wait_for(has_it, timeout=30, what="a replica in step")
+    wait_for(has_it, what="a replica in step")
 
 
 def texts(count, seed=1):

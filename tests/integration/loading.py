@@ -4,7 +4,7 @@ import threading
 
 from helpers import rewrite_aof, wait_for
 
-# So much that its loading takes a second, and clients are listened to some times.
+# So much that its loading takes three seconds, and clients are listened to some times.
 LOADS_SLOWLY = {"ckv.prefixes": "*", "ckv.move-cpu": 1, "key-load-delay": 300, "auto-aof-rewrite-percentage": 0,
                 "appendonly": "yes", "appendfsync": "always"}
 
@@ -12,7 +12,7 @@ LOADS_SLOWLY = {"ckv.prefixes": "*", "ckv.move-cpu": 1, "key-load-delay": 300, "
 def write_what_loads_slowly(r):
     rewrite_aof(r)
     pipe = r.pipeline(transaction=False)
-    for i in range(3500):
+    for i in range(10_000):
         pipe.set(f"filler{i % 10}", i)
     pipe.execute()
 

@@ -89,17 +89,17 @@ def moving(r, way):
     return {k.decode(): v.decode() if isinstance(v, bytes) else v for k, v in zip(flat[::2], flat[1::2])}
 
 
-def wait_moved(r, way, timeout=60):
+def wait_moved(r, way):
     """Until a walk has ended, and no other is to begin."""
-    wait_for(lambda: moving(r, way)["state"] == "done", timeout, f"{way}: {moving(r, way)}")
+    wait_for(lambda: moving(r, way)["state"] == "done", f"{way}: {moving(r, way)}")
     return moving(r, way)
 
 
-def move_in(r, prefixes="user:", timeout=60):
+def move_in(r, prefixes="user:"):
     r.execute_command("CONFIG", "SET", "ckv.prefixes", prefixes)
-    return wait_moved(r, b"in", timeout)
+    return wait_moved(r, b"in")
 
 
-def move_out(r, timeout=60):
+def move_out(r):
     r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
-    return wait_moved(r, b"out", timeout)
+    return wait_moved(r, b"out")

@@ -30,6 +30,9 @@ SANITIZERS = {
 }
 
 EVERYWHERE = {}  # lines of every server's redis.conf
+# How long a test waits for what is to come: it ends one that would wait for ever, and says nothing of how long anything may
+# take. Where others have the processors a thread of a server may stand still for seconds.
+PATIENCE_S = 600
 # A server that starts answers within so many seconds, if only that it is loading, or it hangs.
 ANSWERED_S = 40
 
@@ -91,13 +94,13 @@ class Server:
 
     # --- life ---
 
-    def start(self, timeout=60):
+    def start(self):
         """Starts and waits until the data is loaded. Raises ServerFailed if it ends instead."""
         for attempt in range(5):
             self.port = free_port()
             self._spawn()
             try:
-                self._wait_ready(timeout)
+                self._wait_ready()
                 return self
             except ServerFailed as failed:
                 # Somebody else may have taken the port in between.
@@ -142,8 +145,8 @@ class Server:
                 preexec_fn=_die_with_parent,
             )
 
-    def _wait_ready(self, timeout):
-        deadline = time.monotonic() + timeout
+    def _wait_ready(self):
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise ServerFailed("the server ended at start", self.log(), self.process.returncode)
@@ -157,11 +160,11 @@ class Server:
                 pass
             time.sleep(0.005)
         self.kill()
-        raise ServerFailed(f"the server was not ready in {timeout} s", self.log(), None)
+        raise ServerFailed(f"the server was not ready in {PATIENCE_S} s", self.log(), None)
 
-    def _shut_down(self, how, seconds=20):
+    def _shut_down(self, how):
         """It does not end while the AOF of a replica that has just synced is first written."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 with self.client() as r:
@@ -179,7 +182,7 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self._shut_down("SAVE" if save else "NOSAVE")
             try:
-                self.process.wait(60)
+                self.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise AssertionError("the server did not end on SHUTDOWN\n" + self.log())
@@ -247,7 +250,7 @@ class Server:
 
     # --- talking to it ---
 
-    def client(self, db=0, protocol=2, timeout=300):
+    def client(self, db=0, protocol=2, timeout=PATIENCE_S):
         """A redis-py client whose replies are left as they came: bytes, ints, lists, None."""
         r = redis.Redis(
             host="127.0.0.1",
@@ -266,7 +269,7 @@ class Server:
     def socket(self):
         """A bare connection, to see a reply's own bytes."""
         s = socket.create_connection(("127.0.0.1", self.port))
-        s.settimeout(30)
+        s.settimeout(PATIENCE_S)
         return s
 
 

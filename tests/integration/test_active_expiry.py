@@ -2,16 +2,7 @@
 
 import time
 
-from helpers import at_one_moment, info, load
-
-
-def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return condition()
+from helpers import PATIENCE_S, at_one_moment, info, load, wait_for
 
 
 def test_expired_records_go_by_themselves(r):
@@ -23,7 +14,7 @@ def test_expired_records_go_by_themselves(r):
             p.execute_command("CSET", "stays:%d" % i, "v", *(("EX", 1000) if i % 2 else ()))
         p.execute_command("CSET", "large", "x" * 5000, "PX", 200)
         p.execute()
-    assert wait_until(lambda: info(r)["records"] == 100, 10)
+    wait_for(lambda: info(r)["records"] == 100)
     assert info(r)["expired_records"] - before == 5001
     assert r.execute_command("CDBSIZE") == 100
     for i in range(100):
@@ -35,9 +26,9 @@ def test_expiry_is_announced(r):
     try:
         listener = r.pubsub()
         listener.subscribe("__keyevent@0__:expired")
-        assert listener.get_message(timeout=30)["type"] == "subscribe"
+        assert listener.get_message(timeout=PATIENCE_S)["type"] == "subscribe"
         r.execute_command("CSET", "user:1001", "v", "PX", 50)
-        message = listener.get_message(timeout=30)
+        message = listener.get_message(timeout=PATIENCE_S)
         assert message["type"] == "message" and message["data"] == b"user:1001"
     finally:
         r.config_set("notify-keyspace-events", "")
@@ -45,7 +36,7 @@ def test_expiry_is_announced(r):
 
 def test_the_last_record_takes_its_map_along(r):
     assert at_one_moment(r, ("CSET", "alone", "v", "PX", 50), ("DBSIZE",)) == [b"OK", 1]
-    assert wait_until(lambda: r.dbsize() == 0, 10)
+    wait_for(lambda: r.dbsize() == 0)
 
 
 def seconds_to_expire(r, effort, count=200_000, every=40):
@@ -58,7 +49,7 @@ def seconds_to_expire(r, effort, count=200_000, every=40):
     assert info(r)["records"] == count
     began = time.monotonic()
     r.execute_command("CLIENT", "UNPAUSE")
-    assert wait_until(lambda: info(r)["records"] == count - count // every, 30)
+    wait_for(lambda: info(r)["records"] == count - count // every)
     return time.monotonic() - began
 
 

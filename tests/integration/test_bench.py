@@ -41,7 +41,6 @@ def run(tmp_path):
     return verb
 
 
-@pytest.mark.timeout(400)  # a dozen stores of a thousand records, which takes half a minute of a processor of one's own
 @pytest.mark.parametrize("comparison,stores", [("cache", 6), ("uuid", 7), ("latency", 12)])
 def test_comparisons(run, lines, comparison, stores):
     report, said = run(comparison, "--records", 1000, "--data", lines)
@@ -102,7 +101,6 @@ def test_cache_duty(run, lines, part):
     assert {"expiry": "after s", "hits": "exact LRU", "limit": "volatile-ttl"}[part] in said
 
 
-@pytest.mark.timeout(400)  # it learns dictionaries, which takes seconds of a processor that others use as well
 def test_caches(run, tmp_path, lines):
     """A cache is measured anew; those measured before stay, and so does what other servers took for it."""
     table, result = tmp_path / "caches.csv", tmp_path / "result.json"

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from helpers import wait_for
+from helpers import PATIENCE_S, wait_for
 from server import ROOT, Server
 
 PROGRAM = os.path.join(ROOT, "build", "ckv-bench")
@@ -43,7 +43,7 @@ def cache(server, tmp_path):
 
     def run(mode, *args, status=0):
         done = subprocess.run([PROGRAM, "--server", "strings", "--data", data, "--port", str(server.port), "--caches", table,
-                               "--mode", mode, *map(str, args)], text=True, capture_output=True, timeout=60)
+                               "--mode", mode, *map(str, args)], text=True, capture_output=True, timeout=PATIENCE_S)
         assert done.returncode == status, done.stdout + done.stderr
         return json.loads(done.stdout) if status == 0 else done.stderr
 
@@ -166,7 +166,7 @@ def test_a_report_that_is_lost_is_an_error(server, tmp_path):
             for i in range(10):
                 r.set(f"KEY:{100_000_000 + i}", "a line")
             done = subprocess.run([PROGRAM, "--server", "strings", "--data", data, "--port", str(server.port), *map(str, args)],
-                                  text=True, stdout=full, stderr=subprocess.PIPE, timeout=60)
+                                  text=True, stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE_S)
         assert done.returncode == 1 and "cannot write the report" in done.stderr, args
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from server import ROOT
+from server import PATIENCE_S, ROOT
 
 PROGRAM = os.path.join(ROOT, "build", "ckv-bench")
 
@@ -18,7 +18,7 @@ def bench():
 
     def run(*args):
         return subprocess.run([PROGRAM, *map(str, args)], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60)
+                              stderr=subprocess.PIPE, timeout=PATIENCE_S)
 
     return run
 

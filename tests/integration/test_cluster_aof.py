@@ -199,7 +199,7 @@ def test_slots_leave_atomically_while_an_aof_is_written():
                 for command in WHILE_IT_LEAVES:
                     r.execute_command(*command.format(k=key.decode(), other=keys[0].decode()).split())
         way.halt(source, False)
-        wait_for(lambda: ended(way, source) and ended(way, target), 60, "the end of the migration")
+        wait_for(lambda: ended(way, source) and ended(way, target), "the end of the migration")
         assert state(way, target) == state(way, source) == "done", way.newest(source)
         cluster.wait()
         check_restart(cluster, keys)

@@ -8,7 +8,7 @@ import redis
 
 from atomic import Redis, ended, move, ranges, state, way_of
 from cluster import SLOTS, Cluster, Writer, keys_of, map_name, slot_of
-from helpers import is_error, now_ms, reply, texts, wait_for
+from helpers import PATIENCE_S, is_error, now_ms, reply, texts, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def halted(cluster):
     wait_for(lambda: state(cluster.way, target) == "arrived", what="the records' arrival")
     yield source, target, keys, before  # how many the target had
     cluster.way.halt(source, False)
-    wait_for(lambda: ended(cluster.way, target), 60)
+    wait_for(lambda: ended(cluster.way, target))
     cluster.wait()
     for key in keys:
         cluster.owner(slot).ask("CDEL", key)
@@ -93,7 +93,7 @@ def test_records_that_arrive_are_nobodys(cluster, halted):
         assert node.ask("CRANDOMKEY") not in keys
         assert is_error(reply(node.client(), "CGET", keys[1]))
     cluster.way.halt(source, False)
-    wait_for(lambda: state(cluster.way, target) == "done", 60)
+    wait_for(lambda: state(cluster.way, target) == "done")
     cluster.wait()
     expected = [None, b"new", None] + [b"%d" % i for i in range(3, 100)]
     assert target.ask("CMGET", *keys) == expected
@@ -117,7 +117,7 @@ def test_what_came_goes_in_a_restart(cluster, halted):
     source, target, keys, before = halted
     replica = cluster.replicas[cluster.primaries.index(target)]
     target.restart(save=True)
-    wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.nodes), 60)
+    wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.nodes))
     wait_for(lambda: target.ask("CDBSIZE") == before)
     assert target.ask("INFO", "ckv")["ckv_records"] == before
     assert source.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 100)]
@@ -136,7 +136,7 @@ def test_records_of_many_slots_expire_meanwhile(cluster, halted):
         source.ask("CPEXPIREAT", key, at)
     wait_for(lambda: now_ms() > at and not any(source.ask("CEXISTS", key) for key in (*others, *keys[50:])))
     cluster.way.halt(source, False)
-    wait_for(lambda: ended(cluster.way, target), 60)
+    wait_for(lambda: ended(cluster.way, target))
     assert state(cluster.way, target) == "done"
     cluster.wait()
     assert target.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 50)] + [None] * 50
@@ -171,7 +171,7 @@ def test_a_replica_syncs_anew_meanwhile(cluster, to_sync, halted):
     assert target.ask("CDBSIZE") == to_sync.ask("CDBSIZE") == 0
     assert to_sync.ask("INFO", "ckv")["ckv_unserved_maps"] == 1
     cluster.way.halt(source, False)
-    wait_for(lambda: state(cluster.way, target) == "done", 60)
+    wait_for(lambda: state(cluster.way, target) == "done")
     cluster.wait()
     wait_for(lambda: to_sync.ask("CDBSIZE") == target.ask("CDBSIZE") >= 99)
     assert set(scan(to_sync)) >= set(keys[1:])
@@ -192,7 +192,7 @@ def test_an_import_fails_while_a_replica_is_away(cluster, to_sync, halted):
         os.kill(pid, signal.SIGCONT)
     wait_for(lambda: target.ask("INFO")["sync_full"] > before and to_sync.ask("INFO")["master_link_status"] == "up")
     cluster.way.halt(source, False)
-    wait_for(lambda: ended(cluster.way, source), 60)
+    wait_for(lambda: ended(cluster.way, source))
     move_by_hand(cluster, source, target, slot_of(keys[0]))
     assert target.ask("CDBSIZE") >= 99
     wait_for(lambda: to_sync.ask("CDBSIZE") == target.ask("CDBSIZE"))
@@ -206,7 +206,7 @@ def test_a_replica_restarts_from_an_aof_that_was_begun_meanwhile(cluster, halted
     replica.ask("CONFIG", "SET", "appendonly", "yes")
     wait_for(lambda: not any(replica.ask("INFO", "persistence")[f"aof_rewrite_{what}"] for what in ("in_progress", "scheduled")))
     cluster.way.halt(source, False)
-    wait_for(lambda: state(cluster.way, target) == "done", 60)
+    wait_for(lambda: state(cluster.way, target) == "done")
     cluster.wait()
     target.ask("CSET", keys[1], "written since")
     count = target.ask("CDBSIZE")
@@ -252,7 +252,7 @@ def test_who_tracks_a_record_is_told_when_it_leaves(cluster):
     source = cluster.owner(slot_of(b"{told}:1"))
     source.ask("CSET", "{told}:1", "v")
     with source.socket() as tracker:
-        tracker.settimeout(20)
+        tracker.settimeout(PATIENCE_S)
         tracker.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\nCGET {told}:1\r\n")
         told = b""
         while not told.endswith(b"$1\r\nv\r\n"):
@@ -295,7 +295,7 @@ def test_a_slot_is_not_hidden_for_good_by_a_flush(cluster, halted, flush):
     target.ask(flush)
     wait_for(lambda: ended(cluster.way, target))
     cluster.way.halt(source, False)
-    wait_for(lambda: ended(cluster.way, source), 60)
+    wait_for(lambda: ended(cluster.way, source))
     move_by_hand(cluster, source, target, slot_of(keys[0]))
     assert target.ask("CDBSIZE") >= 99
     assert set(target.ask("CKEYS", "*")) >= set(keys[1:])

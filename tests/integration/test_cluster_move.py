@@ -98,7 +98,7 @@ def moving(cluster):
 
 
 def cluster_ready(cluster):
-    wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.alive()), 60)
+    wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.alive()))
 
 
 def test_target_answers_nothing_before_the_map_is_there(moving):

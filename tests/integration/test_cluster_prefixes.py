@@ -334,7 +334,7 @@ def test_what_is_there_at_the_start_moves_in_when_the_cluster_is_up():
         for node in cluster.primaries:
             node.config["ckv.prefixes"] = '"*"'
             node.restart(save=True)
-        wait_for(lambda: sum(info(n.client())["records"] for n in cluster.primaries) == count, 30, "that all have moved in")
+        wait_for(lambda: sum(info(n.client())["records"] for n in cluster.primaries) == count, "that all have moved in")
 
 
 def test_sort_into_another_slot(cluster):
@@ -537,7 +537,7 @@ def test_a_replica_holds_what_moves_out_while_its_slot_arrives(atomic, command):
         source.ask(*command.format(k=key.decode()).split())
     finally:
         atomic.way.halt(source, False)
-    wait_for(lambda: ended(atomic.way, source) and ended(atomic.way, target), 60)
+    wait_for(lambda: ended(atomic.way, source) and ended(atomic.way, target))
     assert state(atomic.way, target) == "done"
     atomic.wait()
     names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 9))
@@ -572,7 +572,7 @@ def test_what_arrives_expires_where_it_comes_from(atomic):
     finally:
         source.ask("DEBUG", "SET-ACTIVE-EXPIRE", "1")
         atomic.way.halt(source, False)
-    wait_for(lambda: state(atomic.way, target) == "done", 60)
+    wait_for(lambda: state(atomic.way, target) == "done")
     atomic.wait()
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 import redis
 
-from helpers import LATE_MS, late_by, now_ms, texts, wait_for
+from helpers import LATE_MS, is_in_sync, late_by, now_ms, texts, wait_for
 from traffic import Traffic, assert_same_records, records
 
 VALUES = texts(500, seed=5)
@@ -104,6 +104,6 @@ def test_a_rewrite_under_load(own_server, preamble):
             assert abs(at - before[key][1]) <= late_by(LONGEST_TTL_MS), key
     other = own_server({"replicaof": f"127.0.0.1 {server.port}"})
     with server.client() as r, other.client() as q:
-        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        wait_for(lambda: is_in_sync(q))
         r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
         assert_same_records(r, q)

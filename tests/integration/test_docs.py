@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from server import BINARY, ROOT
+from server import BINARY, PATIENCE_S, ROOT
 
 
 def read(name):
@@ -35,7 +35,7 @@ def cli(shared):
 
     def run(line):
         done = subprocess.run([program, "-p", str(shared.port), "--no-raw"], input=line + "\n", text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_S)
         return done.stdout.strip("\n").splitlines()
 
     return run

@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from server import ROOT, Server, ServerFailed, free_port
+from server import PATIENCE_S, ROOT, Server, ServerFailed, free_port
 
 PROGRAM = os.path.join(ROOT, "build", "ckv-estimate")
 READER = ["+@read", "+@connection", "+info", "+memory|stats"]
@@ -43,7 +43,7 @@ def ask(program, plain):
     """Runs it against that server, or as the arguments say; returns what it has printed."""
     def run(*args, status=0, port=plain.port, env=None):
         at = ["-p", port] if port else []
-        done = subprocess.run([PROGRAM, *map(str, [*at, *args])], text=True, capture_output=True, timeout=100,
+        done = subprocess.run([PROGRAM, *map(str, [*at, *args])], text=True, capture_output=True, timeout=PATIENCE_S,
                               env={**os.environ, **(env or {})})
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout if status == 0 else done.stderr
@@ -564,7 +564,7 @@ def test_a_report_that_is_lost(program, plain, args):
     with plain.client() as r:
         fill(r, "SET", [(f"{chr(97 + i % 26)}{chr(97 + i // 26)}:1", "x") for i in range(50)])
     with open("/dev/full", "w") as full:
-        done = subprocess.run([PROGRAM, "-p", str(plain.port), *args], text=True, stdout=full, stderr=subprocess.PIPE, timeout=100)
+        done = subprocess.run([PROGRAM, "-p", str(plain.port), *args], text=True, stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE_S)
     assert done.returncode == 1 and "cannot write the report" in done.stderr
 
 
@@ -596,5 +596,5 @@ def test_the_page_in_a_browser(page, tmp_path):
     done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
                            "--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}",
                            "--enable-logging=stderr", "--dump-dom", f"file://{page}"],
-                          text=True, capture_output=True, timeout=100)
+                          text=True, capture_output=True, timeout=PATIENCE_S)
     assert "with ckv</h1>" in done.stdout and "CONSOLE" not in done.stderr

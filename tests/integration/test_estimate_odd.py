@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from server import PATIENCE_S
 from test_estimate import PROGRAM, program  # noqa: F401 (a fixture)
 
 ESCAPES, SHOWN = b"\x1b]0;o\x07\xc2\x9b1m\xff\"", "\\x1b]0;o\\x07\\xc2\\x9b1m\\xff\""
@@ -75,7 +76,7 @@ def ask(program):  # noqa: F811
     def run(replies, *args, status=0):
         odd = Odd(replies)
         try:
-            done = subprocess.run([PROGRAM, "-p", str(odd.port), *args], text=True, capture_output=True, timeout=100)
+            done = subprocess.run([PROGRAM, "-p", str(odd.port), *args], text=True, capture_output=True, timeout=PATIENCE_S)
         finally:
             odd.close()
         assert done.returncode == status, done.stdout + done.stderr

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from helpers import info, is_error, load, noise, reply, texts, wait_for, wait_for_replica
+from helpers import PATIENCE_S, info, is_error, is_in_sync, load, noise, reply, texts, wait_for, wait_for_replica
 
 MB = 1 << 20
 POLICIES = ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
@@ -152,11 +152,11 @@ def test_evictions_are_announced_and_replicated(r, own_server, limited):
     r.config_set("repl-backlog-size", "32kb")  # it counts as used memory, and grows
     port = r.connection_pool.connection_kwargs["port"]
     replica = own_server(config={"replicaof": f"127.0.0.1 {port}"}).client()
-    wait_for(lambda: replica.info("replication")["master_link_status"] == "up")
+    wait_for(lambda: is_in_sync(replica))
     r.config_set("notify-keyspace-events", "Ee")
     listener = r.pubsub()
     listener.subscribe("__keyevent@0__:evicted")
-    assert listener.get_message(timeout=30)["type"] == "subscribe"
+    assert listener.get_message(timeout=PATIENCE_S)["type"] == "subscribe"
     before = evicted(r)
     limited("allkeys-lru", 4 * MB)
     heard = set()
@@ -168,7 +168,7 @@ def test_evictions_are_announced_and_replicated(r, own_server, limited):
     r.config_set("maxmemory", 0)
     count = evicted(r)[0] - before[0]
     r.execute_command("PUBLISH", "__keyevent@0__:evicted", "the end")
-    while (key := listener.get_message(timeout=30)["data"]) != b"the end":
+    while (key := listener.get_message(timeout=PATIENCE_S)["data"]) != b"the end":
         heard.add(key)
     assert [key for key in heard if not key.startswith(b"KEY:")] == []
     assert len(heard) == count > 1000
@@ -239,7 +239,8 @@ def test_a_setting_that_is_not_about_memory_evicts_nothing(r, limited):
     to the limit than it keeps away by itself. In a transaction, between whose commands nothing else makes room."""
     limit = limited("allkeys-lru", 2 * MB)
     write(r, 0, 30_000)
-    free = max(0, limit - r.info("memory")["used_memory"])  # much of it if a training has just ended
+    wait_for(lambda: info(r)["training"] == 0)  # which takes and gives back a megabyte
+    free = max(0, limit - r.info("memory")["used_memory"])  # much of it if one has just ended
     pipe = r.pipeline(transaction=True)
     pipe.execute_command("SETRANGE", "native", free + 200_000, "x")
     pipe.info("memory")
@@ -255,6 +256,7 @@ def test_a_setting_that_is_not_about_memory_evicts_nothing(r, limited):
 def test_no_eviction_while_paused(r, limited):
     limited("allkeys-lru", 2 * MB)
     write(r, 0, 30_000)
+    wait_for(lambda: info(r)["training"] == 0)
     r.execute_command("CLIENT", "PAUSE", 600_000, "WRITE")
     before = evicted(r)
     r.config_set("maxmemory", r.info("memory")["used_memory"] - MB)  # more than clients and buffers give back meanwhile

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import at_one_moment, info, is_error, late_by, load, now_ms, reply, texts, twin, wait_for, wait_for_replica
+from helpers import at_one_moment, info, is_error, is_in_sync, late_by, load, now_ms, reply, texts, twin, wait_for, wait_for_replica
 
 DAY = 86_400_000
 YEAR = 365 * DAY
@@ -267,7 +267,7 @@ def test_a_replica_tells_no_more_either(own_server):
     server = own_server()
     replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
     with server.client() as r, replica.client() as q:
-        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        wait_for(lambda: is_in_sync(q))
         asked = {f"k:{i}": now_ms() + int(60_000 * 1.4**i) for i in range(40)}
         for i, (key, at) in enumerate(asked.items()):
             if i % 2:

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from helpers import info, reply, wait_for, wait_for_replica
-from mover_data import moving, wait_moved
+from helpers import info, is_in_sync, reply, wait_for, wait_for_replica
+from mover_data import wait_moved
 
 FAST = {"ckv.maps": 2, "ckv.move-cpu": 100}
 
@@ -25,7 +25,7 @@ def primary(own_server):
 def replica(own_server, primary):
     server = own_server({**FAST, "replicaof": f"127.0.0.1 {primary.port}"})
     with server.client() as q:
-        wait_for(lambda: q.info("replication")["master_link_status"] == "up", what="the replica")
+        wait_for(lambda: is_in_sync(q), what="the replica")
     return server
 
 
@@ -47,6 +47,7 @@ def test_where_a_map_is_to_be(primary, replica, memory):
         assert q.get("user:7") == b"some value of 7"
         assert q.execute_command("CDBSIZE") == 0
         assert r.exists("ckv:0", "ckv:1") == 0  # which has them deleted everywhere
+        wait_for_replica(r)
         q.config_set("ckv.prefixes", "")
         q.config_set("ckv.prefixes", "user:")
         wait_moved(q, b"in")
@@ -61,9 +62,8 @@ def test_where_a_record_is_to_be_a_string(primary, replica):
         time.sleep(0.1)
         q.config_set("ckv.prefixes", "user:")
         q.config_set("ckv.prefixes", "")
-        time.sleep(1)  # in which the mover tries
+        assert wait_moved(q, b"out")["left"] == 1
         assert q.get("user:1") == q.execute_command("CGET", "user:1") == b"record"
-        assert moving(q, b"out")["left"] == 1
 
 
 @pytest.mark.parametrize("command", ["DUMP", "BITCOUNT", "OBJECT ENCODING", "MEMORY USAGE"])
@@ -81,13 +81,13 @@ def test_what_is_lent_in_a_pause(primary, command):
 
 
 @pytest.fixture
-def writable(own_server):
-    """(clients of a primary, of its replica that may be written to), both with a prefix."""
-    config = {"ckv.prefixes": '"k:"'}
+def writable(own_server, faults):
+    """(clients of a primary, of its replica that may be written to), both with a prefix; the replica suffers `faults`."""
+    config = {"ckv.prefixes": '"k:"', "repl-timeout": 86_400}  # the link outlasts the step of the clock
     primary = own_server(config)
-    replica = own_server({**config, "replicaof": f"127.0.0.1 {primary.port}", "replica-read-only": "no"})
+    replica = own_server({**config, "replicaof": f"127.0.0.1 {primary.port}", "replica-read-only": "no"}, env=faults.env)
     with primary.client() as r, replica.client() as q:
-        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        wait_for(lambda: is_in_sync(q))
         yield r, q
 
 
@@ -108,14 +108,15 @@ def test_a_writable_replica_does_not_take_its_primarys_keys_for_its_own(writable
     assert q.execute_command("CONFIG", "GET", "replica-read-only")[1] == b"no"
 
 
-def test_a_writable_replicas_own_string_comes_back(writable):
+def test_a_writable_replicas_own_string_comes_back(writable, faults):
     """Nobody deleted it any more when it had expired."""
     r, q = writable
     for i in range(5):
-        q.set(f"k:{i}", "value", px=2500)
+        q.set(f"k:{i}", "value", ex=1000)
         assert q.bitcount(f"k:{i}") > 0
     time.sleep(1)  # names of what is outside are looked at some times a second
     for i in range(5):
         q.append(f"k:{i}", "x")
     assert info(q)["records"] == 5
+    faults.set(seconds=3600)
     wait_for(lambda: q.dbsize() == 0)

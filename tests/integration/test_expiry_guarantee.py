@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from helpers import info, late_by, now_ms, texts, wait_for, wait_for_replica
+from helpers import info, is_in_sync, late_by, now_ms, texts, wait_for, wait_for_replica
 
 COUNT = 100_000
 YEAR_MS = 365 * 86400 * 1000
@@ -70,7 +70,7 @@ def test_expiry_times_survive_everything(written, own_server):
         check(r, bounds)
         replica = own_server({"replicaof": f"127.0.0.1 {server.port}"})
         with replica.client() as follower:
-            wait_for(lambda: follower.info("replication")["master_link_status"] == "up")
+            wait_for(lambda: is_in_sync(follower))
             r.execute_command("CKV", "TRAIN")
             r.execute_command("CKV", "OPTIMIZE")
             assert info(r)["pages_to_reencode"] == 0

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from helpers import wait_for
+from helpers import PATIENCE_S, wait_for
 
 SECONDS = 0.5
 
@@ -50,7 +50,7 @@ def check(stream):
 
 def test_a_replica_that_comes_gets_absolute_times(writing):
     with socket.create_connection(("127.0.0.1", writing.port)) as s:
-        s.settimeout(20)
+        s.settimeout(PATIENCE_S)
         s.sendall(b"SYNC\r\n")
         with s.makefile("rb") as f:
             header = b"\n"

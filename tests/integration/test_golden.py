@@ -12,7 +12,7 @@ import pytest
 
 from cluster import SLOTS, Node, slot_of
 from damage import seal
-from helpers import all_keys, assert_stored, is_error, late_by, load, map_keys, reply, texts, wait_for
+from helpers import all_keys, assert_stored, is_error, is_in_sync, late_by, load, map_keys, reply, texts, wait_for
 from server import ROOT, ServerFailed
 
 GOLDEN = os.path.join(ROOT, "tests", "golden")
@@ -128,7 +128,7 @@ def test_a_replica_is_given_a_file(own_server, name):
     replica = own_server({"ckv.maps": 5, "replicaof": f"127.0.0.1 {primary.port}"})
     with replica.client() as r:
         # WAIT knows of no write: to Valkey 9.1 the replica is in step before it has loaded the file.
-        wait_for(lambda: r.info("replication")["master_link_status"] == "up")
+        wait_for(lambda: is_in_sync(r))
     check(replica, name)
 
 

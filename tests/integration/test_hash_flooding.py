@@ -2,8 +2,6 @@
 
 import random
 
-import pytest
-
 from helpers import assert_stored, cpu_seconds, info
 
 FLOOD = 100_000
@@ -73,7 +71,6 @@ def seconds_for(r, command, keys, *more):
     return best
 
 
-@pytest.mark.timeout(600)  # to find the keys takes 20 s of a core of one's own
 def test_keys_of_one_map(own_server):
     """They are in one map by their sender's choice, and no slower there than 1024 maps' worth of others:
     the hash within a map is keyed."""

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from damage import exercise, flipped, seal
-from helpers import assert_stored, expiries, info, load, noise, reply, texts, wait_for, wait_for_replica
+from helpers import assert_stored, expiries, info, is_in_sync, load, noise, reply, texts, wait_for, wait_for_replica
 
 SEED = int(os.environ.get("CKV_SEED", "1"))
 KIND = slice(10, 12)  # behind the type and its name: a number, of one byte
@@ -44,7 +44,6 @@ def test_small_maps_go_as_records(servers):
         assert r.execute_command("DUMP", "ckv:0")[KIND] == RECORDS
 
 
-@pytest.mark.timeout(400)
 def test_it_comes_with_what_was_learned(servers):
     """Who has learned nothing yet goes on with that."""
     one, two = servers
@@ -67,7 +66,6 @@ def test_it_comes_with_what_was_learned(servers):
         assert info(a)["dictionaries"] == 1
 
 
-@pytest.mark.timeout(400)
 def test_who_has_learned_otherwise_writes_it_anew(servers):
     one, two = servers
     with one.client() as a, two.client() as b:
@@ -92,7 +90,6 @@ def test_who_has_learned_otherwise_writes_it_anew(servers):
         assert_stored(b, stored)
 
 
-@pytest.mark.timeout(400)
 def test_what_was_stored_as_it_is_goes_on_with_what_came(own_server):
     """A node that is filled with slots: too little is its own to learn from."""
     one, two = own_server(CONFIG), own_server({**CONFIG, "ckv.maps": 2})
@@ -111,7 +108,7 @@ def test_under_a_prefix_it_is_found(own_server):
     replica = own_server({**CONFIG, "ckv.prefixes": "*", "replicaof": f"127.0.0.1 {two.port}"})
     with one.client() as a, two.client() as b, replica.client() as q:
         stored = fill(a)
-        wait_for(lambda: q.info("replication")["master_link_status"] == "up")
+        wait_for(lambda: is_in_sync(q))
         b.execute_command("RESTORE", "ckv:0", 0, a.execute_command("DUMP", "ckv:0"))
         names = [name for name in stored if len(name) < 100]
         wanted = [stored[name] for name in names]
@@ -136,7 +133,6 @@ def test_a_refused_payload_leaves_nothing(servers):
         assert info(b)["dictionaries"] == 0 and info(b)["trainings"] == 0
 
 
-@pytest.mark.timeout(400)
 def test_replicas_and_an_aof_have_it(own_server):
     one = own_server(CONFIG)
     two = own_server({**CONFIG, "appendonly": "yes", "aof-use-rdb-preamble": "no"})
@@ -152,7 +148,6 @@ def test_replicas_and_an_aof_have_it(own_server):
         assert_stored(b, stored)
 
 
-@pytest.mark.timeout(400)
 def test_damage(servers):
     """An error, or a map that survives whatever is done to it."""
     one, two = servers

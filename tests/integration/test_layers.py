@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from server import ROOT
+from server import PATIENCE_S, ROOT
 
 SCRIPT = os.path.join(ROOT, "scripts", "check_layers.py")
 LAYERS = "# a comment\n\ncore/base/\ncore/map/\nckv\nkeyspace/\nconfig load\n"
@@ -38,7 +38,7 @@ def complaints(tmp_path):
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        done = subprocess.run([sys.executable, SCRIPT, str(tmp_path)], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([sys.executable, SCRIPT, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.stderr == "" and done.returncode == (1 if done.stdout else 0)
         return done.stdout.splitlines()
 

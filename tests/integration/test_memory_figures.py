@@ -14,10 +14,10 @@ RECORDS = 200_000
 
 def all_moved(r):
     """Waits until no blocks are moved together any more: two of each are there meanwhile, a few hundred KB."""
-    before, moved = None, info(r)["defrag_moved"]
-    while before != moved:
+    moved = []
+    while len(moved) < 3 or len(set(moved[-3:])) > 1:
         time.sleep(1.2)  # it looks once a second whether there is something to gain
-        before, moved = moved, info(r)["defrag_moved"]
+        moved.append(info(r)["defrag_moved"])
 
 
 def used_memory(server):
@@ -30,7 +30,6 @@ def used_memory(server):
         return r.info("memory")["used_memory"]
 
 
-@pytest.mark.timeout(400)  # it learns a dictionary, which takes seconds of a processor that others use as well
 def test_memory_usage_info_and_used_memory_agree(own_server):
     count = RECORDS
     # No training but the one that is asked for: one under way would be in the figures.
@@ -84,7 +83,7 @@ def test_memory_in_pieces_goes_back(own_server):
         for key, value in large.items():
             r.execute_command("CSET", key, value)
         # Left alone, one and a half times to two and a half times what the pages take.
-        wait_for(lambda: fragmentation(r) < 0.75 * info(r)["page_bytes"], 30, "memory in pieces going back")
+        wait_for(lambda: fragmentation(r) < 0.75 * info(r)["page_bytes"], "memory in pieces going back")
         assert_stored(r, {**stored, **large})
         assert r.execute_command("CDBSIZE") == len(stored) + len(large)
         all_moved(r)
@@ -110,7 +109,7 @@ def test_active_defragmentation(own_server):
         r.config_set("active-defrag-cycle-min", 50)
         r.config_set("active-defrag-cycle-max", 75)
         r.config_set("activedefrag", "yes")
-        wait_for(lambda: fragmentation(r) < pieces / 2, 30, "half of the fragmentation gone")
+        wait_for(lambda: fragmentation(r) < pieces / 2, "half of the fragmentation gone")
         assert r.info("stats")["active_defrag_hits"] > 0
         r.config_set("activedefrag", "no")
         assert_stored(r, stored)

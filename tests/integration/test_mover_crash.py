@@ -8,7 +8,7 @@ import time
 import pytest
 import redis
 
-from helpers import info, texts, wait_for
+from helpers import info, is_in_sync, texts, wait_for
 from mover_data import assert_same, ask, state, wait_moved
 
 ROUNDS = int(os.environ.get("CKV_MOVER_ROUNDS", 50))
@@ -118,12 +118,12 @@ def test_a_replica_is_promoted_under_load(own_server):
         replica = own_server({**config, "replicaof": f"127.0.0.1 {primary.port}"})
         wait_for(lambda: r.execute_command("INFO", "replication")["connected_slaves"] == 1, what="the replica")
         with replica.client() as second:
-            wait_for(lambda: second.execute_command("INFO", "replication")["master_link_status"] == "up", what="the link")
+            wait_for(lambda: is_in_sync(second), what="the link")
             writers = [Writer(primary, n, held) for n in range(4)]
             for writer in writers:
                 writer.start()
             r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
-            wait_for(lambda: info(r)["records"] > 1000 and info(second)["records"] > 1000, 60, "records in both")
+            wait_for(lambda: info(r)["records"] > 1000 and info(second)["records"] > 1000, "records in both")
             r.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
             for writer in writers:
                 writer.join()

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import NATIVE, at_one_moment, now_ms, reply, wait_for
+from helpers import NATIVE, PATIENCE_S, at_one_moment, now_ms, reply, wait_for
 
 FLAGS = "KEAmn"  # "A" leaves out misses and new keys
 
@@ -17,14 +17,14 @@ def events(shared):
         r.execute_command("CONFIG", "SET", "notify-keyspace-events", FLAGS)
         pubsub = r.pubsub()
         pubsub.psubscribe("__key*__:*")
-        while pubsub.get_message(timeout=30)["type"] != "psubscribe":
+        while pubsub.get_message(timeout=PATIENCE_S)["type"] != "psubscribe":
             pass
 
         def since():
             r.execute_command("PUBLISH", "__keyend__:", "end")
             by_key, by_event = [], []
             while True:
-                message = pubsub.get_message(timeout=30)
+                message = pubsub.get_message(timeout=PATIENCE_S)
                 channel, data = message["channel"], message["data"]
                 if channel == b"__keyend__:":
                     assert by_key == by_event
@@ -141,10 +141,10 @@ def test_databases(shared, events):
     with shared.client() as r:
         pubsub = r.pubsub()
         pubsub.psubscribe("__key*@5__:*")
-        assert pubsub.get_message(timeout=30)["type"] == "psubscribe"
+        assert pubsub.get_message(timeout=PATIENCE_S)["type"] == "psubscribe"
         with shared.client(db=5) as r5:
             r5.execute_command("CSET", "k", "v")
-        message = pubsub.get_message(timeout=30)
+        message = pubsub.get_message(timeout=PATIENCE_S)
         assert message["channel"] == b"__keyspace@5__:k" and message["data"] == b"set"
         pubsub.close()
 

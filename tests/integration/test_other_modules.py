@@ -491,7 +491,7 @@ def test_who_is_told_of_what_the_timer_evicts_may_evict(own_server, caller):
         r.execute_command("CKV", "OPTIMIZE")  # what is young would only be encoded, to make room
         r.execute_command("CALLER.ON", "evicted", "CEVICT")
         r.config_set("maxmemory", r.info("memory")["used_memory"] // 2)
-        wait_for(lambda: info(r)["evicted_records"] > 20_000, timeout=60, what="that room is made")
+        wait_for(lambda: info(r)["evicted_records"] > 20_000, what="that room is made")
         r.config_set("maxmemory", 0)
         assert r.execute_command("CALLER.ON") > 0
         assert info(r)["evicted_records"] == 50_000 - r.execute_command("CDBSIZE")

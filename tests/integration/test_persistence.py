@@ -196,7 +196,7 @@ def stopped_saving(r, server):
         except (IndexError, FileNotFoundError, ProcessLookupError):
             return None  # it has ended
 
-    return wait_for(stopped, timeout=60, what="a child that is in time")
+    return wait_for(stopped, what="a child that is in time")
 
 
 def test_bgsave_is_a_snapshot(own_server):
@@ -215,7 +215,7 @@ def test_bgsave_is_a_snapshot(own_server):
             assert r.info("persistence")["rdb_bgsave_in_progress"] == 1
         finally:
             os.kill(child, signal.SIGCONT)
-        wait_for(lambda: r.info("persistence")["rdb_bgsave_in_progress"] == 0, timeout=60, what="BGSAVE")
+        wait_for(lambda: r.info("persistence")["rdb_bgsave_in_progress"] == 0, what="BGSAVE")
     server.kill()
     server.start()
     with server.client() as r:
@@ -306,7 +306,6 @@ def start_with(server, data):
     return True
 
 
-@pytest.mark.timeout(400)  # a server that is not answered for a part of a file is given 40 s
 def test_a_file_cut_short(saved):
     server, data, stored = saved
     rng = random.Random(3)
@@ -371,7 +370,6 @@ def test_how_long_a_damaged_value_is(own_server):
 ROUNDS = 60
 
 
-@pytest.mark.timeout(400)
 def test_flipped_bits_without_a_checksum(saved):
     """Nothing but ckv's own checks stands between the file and the memory: an error, or sane maps."""
     server, data, stored = saved

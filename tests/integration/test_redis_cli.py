@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import server as servers
-from helpers import assert_stored, load, map_keys, texts
+from helpers import PATIENCE_S, assert_stored, load, map_keys, texts
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def cli(shared):
 
     def run(*args, given=b""):
         done = subprocess.run([program, "-p", str(shared.port), *args], input=given, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=60)
+                              stderr=subprocess.STDOUT, timeout=PATIENCE_S)
         assert done.returncode == 0, done.stdout
         return done.stdout.decode()
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from helpers import EAGER, wait_for
+from helpers import EAGER, PATIENCE_S, wait_for
 
 MB = 1 << 20
 
@@ -18,7 +18,7 @@ class Stream:
 
     def __init__(self, server):
         self.socket = socket.create_connection(("127.0.0.1", server.port))
-        self.socket.settimeout(20)
+        self.socket.settimeout(PATIENCE_S)
         self.socket.sendall(b"SYNC\r\n")
         self.file = self.socket.makefile("rb")
         header = b"\n"

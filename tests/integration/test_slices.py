@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from helpers import WORDS, info, load, wait_for
+from helpers import WORDS, held_up, info, load, wait_for
 from mover_data import wait_moved
 
 # What a slice may take of the server's main thread. The module keeps it under 2 ms; a machine that has more to do
@@ -102,11 +102,6 @@ def test_new_dictionaries(own_server, kind):
     assert_short_slices(own_server, {"ckv.maps": 1, "ckv.train-after": "1gb"}, work)
 
 
-# 25 s of another thread's time, which it may have a fraction of.
-ENCODED_S = 240
-
-
-@pytest.mark.timeout(3 * ENCODED_S)
 @pytest.mark.parametrize("kind", ("values of 64 KB", "values as short as can be", "texts beside large values"))
 def test_moving_in_and_out(own_server, kind):
     """They were compressed at once, and as well as the setting says. (To copy 900 KB takes 1 to 3 ms, be it by SET.)"""
@@ -115,8 +110,8 @@ def test_moving_in_and_out(own_server, kind):
         fill(r, kind, "SET")
         for prefixes, way, moved in (("*", b"in", LARGE[kind][1]), ("", b"out", 0)):
             r.execute_command("CONFIG", "SET", "ckv.prefixes", prefixes)
-            wait_moved(r, way, ENCODED_S)
-            wait_for(lambda: info(r)["records"] == moved and info(r)["young_records"] == 0, ENCODED_S, "that all have moved")
+            wait_moved(r, way)
+            wait_for(lambda: info(r)["records"] == moved and info(r)["young_records"] == 0, "that all have moved")
 
     config = {"ckv.maps": 1, "ckv.compression-level": 9, "ckv.move-cpu": 100, "ckv.young-memory": "512mb"}
     assert_short_slices(own_server, config, work)
@@ -128,7 +123,7 @@ def test_much_expires_at_once(own_server, faults, kind):
         fill(r, kind, args=("EX", 600))
         assert info(r)["records"] == LARGE[kind][1]
         faults.set(seconds=3600)
-        wait_for(lambda: info(r)["records"] == 0, timeout=60, what="expiry")
+        wait_for(lambda: info(r)["records"] == 0, what="expiry")
         faults.set(seconds=0)
 
     assert_short_slices(own_server, {"ckv.maps": 1, "ckv.train-after": "1gb"}, work, env=faults.env)
@@ -157,7 +152,7 @@ def test_bit_maps_in_use(own_server, faults):
         r.setbit("b:the last", 7, 1)
         use(r)
         faults.set(passed=61)
-        time.sleep(0.5)  # the next minute begins
+        time.sleep(5)  # the next minute begins, which nothing tells
         use(r)
         faults.set(passed=122)
         wait_for(lambda: info(r)["records"] == 1, what="that the one that is not used again moves in")
@@ -175,7 +170,7 @@ def test_a_map_of_large_records_is_freed_in_the_background(own_server):
 
 
 class Pings(threading.Thread):
-    """Asks all the time how long a PING takes."""
+    """Asks all the time how long a PING takes, but for what others have had the processors meanwhile."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -184,12 +179,13 @@ class Pings(threading.Thread):
     def run(self):
         with self.server.socket() as s:
             while not self.done.is_set():
-                began = time.perf_counter()
+                began, before = time.perf_counter(), held_up(self.server)
                 try:
                     s.sendall(b"PING\r\n")
                     assert s.recv(16) == b"+PONG\r\n"
                 finally:
-                    self.worst = max(self.worst, time.perf_counter() - began)
+                    took = time.perf_counter() - began
+                    self.worst = max(self.worst, took - (held_up(self.server) - before))
                 time.sleep(0.0005)
 
     def __enter__(self):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from server import BINARY, MODULE, ROOT
+from server import BINARY, MODULE, PATIENCE_S, ROOT
 
 
 def start(folder):
@@ -22,11 +22,11 @@ def test_an_interrupted_soak_goes_on(tmp_path):
     assert "operations" in said[0]
     first.send_signal(signal.SIGTERM)
     said += first.stdout.readlines()
-    assert first.wait(30) == 130, "".join(said)
+    assert first.wait(PATIENCE_S) == 130, "".join(said)
     done = int(re.match(r"([\d,]+) operations: the same command goes on", said[-1]).group(1).replace(",", ""))
     assert 0 < done < 20_000
     second = start(tmp_path)
-    out, _ = second.communicate(timeout=100)
+    out, _ = second.communicate(timeout=PATIENCE_S)
     assert second.returncode == 0, out
     assert out.startswith(f"going on after {done:,} operations\n") and "all records as they should be" in out
     assert not os.listdir(tmp_path)

@@ -90,7 +90,7 @@ def test_setrange_and_append(r, value):
 
 @pytest.mark.slow
 def test_the_longest_value(own_server):
-    with own_server().client(timeout=300) as r:
+    with own_server().client() as r:
         assert r.execute_command("CSETRANGE", "k", 2**29 - 3, "end") == 2**29
         assert is_error(reply(r, "CAPPEND", "k", "x"), "string exceeds maximum allowed size (proto-max-bulk-len)")
         assert is_error(reply(r, "CSETRANGE", "k", 2**29, "x"), "string exceeds maximum allowed size")

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from helpers import assert_stored, cpu_seconds, info, is_error, load, noise, reply, texts, wait_for
+from helpers import assert_stored, cpu_seconds, held_up, info, is_error, load, noise, reply, texts, wait_for
 
 
 def json_rows(count):
@@ -45,7 +45,7 @@ def test_trained_by_itself(own_server):
         assert info(r)["trainings"] >= 1
         # Writes go on with it, and old pages follow in the background.
         stored |= load(r, texts(2000, seed=3), first=50_000)
-        wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="re-encoding in the background")
+        wait_for(lambda: info(r)["pages_to_reencode"] == 0, what="re-encoding in the background")
         assert_stored(r, stored)
 
 
@@ -86,7 +86,6 @@ def test_trained_on_other_data(own_server):
         assert info(r)["dictionaries"] <= 2
 
 
-@pytest.mark.timeout(600)
 def test_taken_only_if_worth_it(own_server):
     """Data that grows and does not change keeps its dictionaries; another kind of data gets new ones."""
     server = own_server({"ckv.train-after": "256kb", "ckv.dictionary-size": "64kb"})
@@ -99,10 +98,10 @@ def test_taken_only_if_worth_it(own_server):
         r.execute_command("CKV", "TRAIN")
         trained = info(r)["trainings"]
         r.execute_command("CMSET", *chain.from_iterable(records[10_000:]))
-        wait_for(lambda: "not taken" in server.log(), timeout=250, what="a training for nothing")
+        wait_for(lambda: "not taken" in server.log(), what="a training for nothing")
         assert info(r)["trainings"] == trained
         stored = dict(records) | load(r, texts(20_000))
-        wait_for(lambda: info(r)["trainings"] > trained, timeout=250, what="dictionaries for the new kind of data")
+        wait_for(lambda: info(r)["trainings"] > trained, what="dictionaries for the new kind of data")
         assert_stored(r, stored)
 
 
@@ -111,10 +110,10 @@ def test_nothing_to_learn(own_server):
     server = own_server({"ckv.train-after": "256kb"})
     with server.client() as r:
         load(r, [noise(400, seed) for seed in range(3000)], key=b"%d")
-        wait_for(lambda: "not taken" in server.log(), timeout=100, what="a training for nothing")
+        wait_for(lambda: "not taken" in server.log(), what="a training for nothing")
         assert info(r)["dictionaries"] == 0
         stored = load(r, texts(10_000), key=b"%d")
-        wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for the new kind of data")
+        wait_for(lambda: info(r)["dictionaries"] > 0, what="dictionaries for the new kind of data")
         assert_stored(r, stored)
 
 
@@ -123,13 +122,13 @@ def test_what_was_in_vain_is_not_tried_again_before_a_quarter_is_new(own_server)
     server = own_server({})
 
     def in_vain():
-        """How often, when no more comes: less has to be new where nothing is written for three seconds."""
-        count = -1
-        while count != server.log().count("not taken"):
-            count = server.log().count("not taken")
+        """How often, when no more comes: less has to be new where nothing is written for three seconds. A timer may be late."""
+        counts = []
+        while len(counts) < 3 or len(set(counts[-3:])) > 1:
+            counts.append(server.log().count("not taken"))
             time.sleep(4)
-            wait_for(lambda: info(r)["training"] == 0, timeout=60)
-        return count
+            wait_for(lambda: info(r)["training"] == 0)
+        return counts[-1]
 
     with server.client() as r:
         load(r, [noise(200, seed) for seed in range(20_000)], key=b"%d")
@@ -149,8 +148,8 @@ def test_what_comes_while_nothing_is_learned(own_server):
         r.config_set("ckv.train-after", "256kb")
         wait_for(lambda: info(r)["training"], what="a training")
         stored = load(r, texts(5000), key=b"%d")
-        wait_for(lambda: "not taken" in server.log(), timeout=100, what="a training for nothing")
-        wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for the new kind of data")
+        wait_for(lambda: "not taken" in server.log(), what="a training for nothing")
+        wait_for(lambda: info(r)["dictionaries"] > 0, what="dictionaries for the new kind of data")
         assert_stored(r, stored)
 
 
@@ -174,7 +173,7 @@ def test_nothing_to_learn_from(own_server, kind):
         assert server.log().count("nothing to learn from") == 1 and "failed" not in server.log()
         assert info(r)["training"] == 0
         stored = NOTHING[kind] | load(r, texts(100_000), key=b"%d:x")
-        wait_for(lambda: info(r)["dictionaries"] > 0, timeout=100, what="dictionaries for other data")
+        wait_for(lambda: info(r)["dictionaries"] > 0, what="dictionaries for other data")
         assert_stored(r, stored)
 
 
@@ -266,14 +265,15 @@ def test_while_others_work(own_server):
             thread.start()
             served = 0
             while not done.is_set():
-                asked = time.monotonic()
+                asked, before = time.monotonic(), held_up(server)
                 key = b"KEY:%d" % (served * 7 % len(stored))
                 if served % 3:
                     assert other.execute_command("CGET", key) == stored[key]
                 else:
                     stored[key] = b"written during " + command.encode() + b" %d" % served
                     assert other.execute_command("CSET", key, stored[key]) == b"OK"
-                slowest = max(slowest, time.monotonic() - asked)
+                took = time.monotonic() - asked
+                slowest = max(slowest, took - (held_up(server) - before))
                 served += 1
             thread.join()
             assert answers == [b"OK"]
@@ -290,7 +290,7 @@ def test_while_others_work(own_server):
 
 def test_pages_wait_while_a_child_saves(own_server):
     """But for somebody who waits for them."""
-    server = own_server({"ckv.train-after": "1gb", "ckv.maps": 16, "rdb-key-save-delay": 10_000_000})
+    server = own_server({"ckv.train-after": "1gb", "ckv.maps": 16, "rdb-key-save-delay": 60_000_000})
     with server.client() as r:
         stored = load(r, texts(20_000))
         r.execute_command("BGSAVE")
@@ -305,11 +305,10 @@ def test_pages_wait_while_a_child_saves(own_server):
         assert r.info("persistence")["rdb_bgsave_in_progress"] == 1
         with open(f"/proc/{server.process.pid}/task/{server.process.pid}/children") as f:
             os.kill(int(f.read()), signal.SIGKILL)
-        wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="re-encoding when the child is gone")
+        wait_for(lambda: info(r)["pages_to_reencode"] == 0, what="re-encoding when the child is gone")
         assert_stored(r, stored)
 
 
-@pytest.mark.timeout(400)  # it learns dictionaries, which takes seconds of a processor that others use as well
 def test_pages_are_written_anew_by_the_encoders(own_server):
     """Nearly all of what it takes was the main thread's."""
     with own_server({"ckv.train-after": "1gb"}).client() as r:
@@ -326,7 +325,6 @@ def test_pages_are_written_anew_by_the_encoders(own_server):
         assert_stored(r, stored)
 
 
-@pytest.mark.timeout(400)  # the same
 def test_what_was_encoded_fast_is_written_anew_later(own_server):
     """While clients wait for short values these are encoded fast; when nothing is written any more, the cheapest way."""
     values = texts(50_000)
@@ -340,13 +338,12 @@ def test_what_was_encoded_fast_is_written_anew_later(own_server):
         time.sleep(4)
         assert info(r)["page_bytes"] == written
         r.config_set("ckv.encode-threads", 1)
-        wait_for(lambda: info(r)["page_bytes"] < written * 0.99, timeout=60, what="pages written anew")
-        wait_for(lambda: info(r)["pages_to_reencode"] == 0, timeout=60, what="the end of that")
+        wait_for(lambda: info(r)["page_bytes"] < written * 0.99, what="pages written anew")
+        wait_for(lambda: info(r)["pages_to_reencode"] == 0, what="the end of that")
         assert info(r)["trainings"] == trainings
         assert_stored(r, stored)
 
 
-@pytest.mark.timeout(400)  # the same
 def test_what_is_written_while_pages_are_written_anew(own_server):
     """By more and less encoders, in many maps and few, and in between none at all."""
     rng = Random(5)

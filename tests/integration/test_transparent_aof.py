@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from helpers import info, late_by, reply, rewrite_aof, wait_for, wait_for_replica
+from helpers import info, is_in_sync, late_by, reply, rewrite_aof, wait_for, wait_for_replica
 from loading import LOADS_SLOWLY, start_and_send, write_what_loads_slowly
 
 ROUNDS = int(os.environ.get("CKV_AOF_ROUNDS", 4))
@@ -239,7 +239,7 @@ def test_the_file_of_a_replica_loads(own_server):
         p.execute_command("SET", "k", "1", "EX", 1000)
         replica = own_server({**ALWAYS, "aof-use-rdb-preamble": "yes", "ckv.prefixes": '"*"', "replicaof": f"127.0.0.1 {primary.port}"})
         with replica.client() as r:
-            wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the link")
+            wait_for(lambda: is_in_sync(r), what="the link")
             settle(r)
             for command in (("INCR", "k"), ("SETBIT", "k", 7, 0), ("INCR", "k"), ("SET", "m", "x"), ("MULTI",), ("APPEND", "m", "y"), ("SETRANGE", "m", 0, "z"), ("GETBIT", "m", 1), ("EXEC",), ("RENAME", "m", "o")):
                 p.execute_command(*command)
@@ -293,7 +293,7 @@ def test_what_a_pause_held_back_is_told_behind_what_it_needs(own_server, ends, i
         rewrite_aof(r)
         held = [server.client() for _ in range(3)]
         commands = [("SETBIT", "k1", 1, 0), ("APPEND", "k2", "tail"), ("RENAME", "k3", "renamed")]
-        r.execute_command("CLIENT", "PAUSE", 2000 if ends == "by itself" else 20000, "WRITE")
+        r.execute_command("CLIENT", "PAUSE", 20_000 if ends == "by itself" else 600_000, "WRITE")
         r.getbit("k2", 1)
         connections = [client.connection_pool.get_connection() for client in held]
         for connection, command in zip(connections, commands):

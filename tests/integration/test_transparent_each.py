@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import EAGER, comparable, reply
+from helpers import EAGER, PATIENCE_S, comparable, reply
 
 KINDS = {
     "missing": [("SET", "k", "1"), ("DEL", "k")],
@@ -63,13 +63,13 @@ class Listener:
         r.config_set("notify-keyspace-events", classes)
         self.pubsub = r.pubsub()
         self.pubsub.psubscribe("__keyevent@*", "mark")
-        self.pubsub.get_message(timeout=5)
-        self.pubsub.get_message(timeout=5)
+        self.pubsub.get_message(timeout=PATIENCE_S)
+        self.pubsub.get_message(timeout=PATIENCE_S)
 
     def take(self):
         self.r.publish("mark", "")
         events = []
-        while (message := self.pubsub.get_message(timeout=20))["channel"] != b"mark":
+        while (message := self.pubsub.get_message(timeout=PATIENCE_S))["channel"] != b"mark":
             events.append((message["channel"], message["data"]))
         return events
 

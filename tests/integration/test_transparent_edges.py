@@ -7,7 +7,7 @@ import time
 import pytest
 import redis
 
-from helpers import EAGER, info, is_error, noise, now_ms, reply, wait_for, wait_for_replica
+from helpers import EAGER, PATIENCE_S, info, is_error, noise, now_ms, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
 
 
@@ -19,7 +19,7 @@ def server(own_server):
 def follow(server, do, last):
     """What a replica is sent from before do() until there is `last` in it."""
     with socket.create_connection(("127.0.0.1", server.port)) as s, s.makefile("rb") as f:
-        s.settimeout(20)
+        s.settimeout(PATIENCE_S)
         s.sendall(b"SYNC\r\n")
         header = b"\n"
         while header == b"\n":
@@ -176,7 +176,7 @@ def test_overwriting_is_told(server):
             pytest.skip("this server has no such events")
         heard = r.pubsub()
         heard.psubscribe("*")
-        assert heard.get_message(timeout=30)["type"] == "psubscribe"
+        assert heard.get_message(timeout=PATIENCE_S)["type"] == "psubscribe"
         r.set("key", "value")
         r.incr("counter")
         r.incr("counter")
@@ -187,7 +187,7 @@ def test_overwriting_is_told(server):
         r.set("key", "value")
         events = []
         while len(events) < 6:
-            events.append(heard.get_message(timeout=30)["channel"].split(b":")[1])
+            events.append(heard.get_message(timeout=PATIENCE_S)["channel"].split(b":")[1])
         heard.close()
         assert events == [b"overwritten"] * 5 + [b"type_changed"]
 
@@ -211,7 +211,7 @@ def test_a_del_of_keys_with_and_without_a_prefix_is_told_of_both(own_server, aof
 def test_a_client_is_told_of_what_its_own_command_evicts(server):
     """Of what goes before its command is carried out, that is, together with that of others."""
     with socket.create_connection(("127.0.0.1", server.port)) as s, server.client() as r:
-        s.settimeout(10)
+        s.settimeout(PATIENCE_S)
         s.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\n")
         r.set("first", "value")
         r.config_set("maxmemory-policy", "volatile-random")
@@ -265,7 +265,7 @@ def test_a_pattern_of_very_many_stars_is_given_up_when_the_server_does(server, s
 
 def test_the_error_of_a_command_that_replies_an_old_value_is_its_own(server):
     """Valkey 9.1 keeps it back from a module that calls the command, and gives it to a later call."""
-    with server.client(timeout=10) as r:
+    with server.client() as r:
         r.rpush("list", "one")
         for command in (("GETDEL", "list"), ("GETSET", "list", "value"), ("SET", "list", "value", "GET")):
             with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
@@ -407,7 +407,7 @@ def test_who_looks_changes_no_time(server, look):
     """What the server tells of a string is of one of its own, which comes back as the record that it was."""
     keys = [f"k:{i}" for i in range(100)]
     with server.client() as r:
-        asked = {key: now_ms() + 8100 + i for i, key in enumerate(keys)}
+        asked = {key: now_ms() + 128_100 + i for i, key in enumerate(keys)}
         for key, at in asked.items():
             r.set(key, "value", pxat=at)
         time.sleep(0.3)
@@ -501,10 +501,14 @@ def test_a_transaction_that_a_script_may_not_begin(server):
     with server.client() as r:
         r.eval("redis.pcall('multi')", 0)
         r.set("a", "1")
-        time.sleep(1.5)
-        r.eval("redis.call('getbit', 'b', 1)", 0)  # a key of a command that only the server can run
-        r.set("b", "1")
-        assert info(r)["records"] == 2
+
+
+        def both_are_records():
+            r.eval("redis.call('getbit', 'b', 1)", 0)  # a key of a command that only the server can run
+            r.set("b", "1")
+            return info(r)["records"] == 2
+
+        wait_for(both_are_records, "that somebody has looked at all clients")
 
 
 def test_a_name_is_let_go_while_others_wait(server):

@@ -100,7 +100,7 @@ WRONG = [
     ("SETRANGE", "c:str:1", "0", "w"),
     ("PERSIST", "c:list:1"),
     ("EXPIRE", "c:list:1", "10100"),
-    ("EXPIRE", "c:list:1", "9980"),
+    ("EXPIRE", "c:list:1", "5000"),
     ("RPUSH", "c:list:1", "1"),
     ("SADD", "new", "1"),
     ("SHUTDOWN", "NOSAVE"),

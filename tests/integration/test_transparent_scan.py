@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from helpers import reply, wait_for
+from helpers import is_in_sync, reply, wait_for
 
 
 SOON_MS = 200  # longer than the machine stands still within a command, which would find that it has passed
@@ -117,7 +117,7 @@ def test_a_replica_is_told_of_it(server, own_server):
     replica = own_server({"ckv.prefixes": "*", "replicaof": f"127.0.0.1 {server.port}"})
     with server.client() as r, replica.client() as other:
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
-        wait_for(lambda: other.info("replication")["master_link_status"] == "up")
+        wait_for(lambda: is_in_sync(other))
         for i in range(100):
             r.set(f"key:{i}", "value", px=SOON_MS)
             r.lpush(f"list:{i}", "value")

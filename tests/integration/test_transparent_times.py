@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import EAGER, is_error, now_ms, reply, wait_for
+from helpers import EAGER, PATIENCE_S, is_error, now_ms, reply, wait_for
 
 
 @pytest.fixture
@@ -57,12 +57,12 @@ def test_what_is_told_of_a_time_that_has_passed(own_server, give):
             r.config_resetstat()
             heard = r.pubsub()
             heard.psubscribe("__keyevent*")
-            assert heard.get_message(timeout=30)["type"] == "psubscribe"
+            assert heard.get_message(timeout=PATIENCE_S)["type"] == "psubscribe"
             answer = str(reply(r, *give))
             r.publish("__keyevent end", "end")
             events = []
             while not events or events[-1] != (b"__keyevent end", b"end"):
-                events += [(m["channel"], m["data"]) for m in [heard.get_message(timeout=30)]]
+                events += [(m["channel"], m["data"]) for m in [heard.get_message(timeout=PATIENCE_S)]]
             heard.close()
             told.append((answer, events, [r.info("stats")[name] for name in ("expired_keys", "keyspace_hits", "keyspace_misses")]))
     assert told[0] == told[1]
@@ -95,7 +95,7 @@ def test_a_time_passes_while_a_command_is_queued(own_server, what):
             r.set("k", "old")
             listener = listening.pubsub(ignore_subscribe_messages=True)
             listener.subscribe("__keyspace@0__:k")
-            listener.get_message(timeout=10)
+            listener.get_message(timeout=PATIENCE_S)
             assert reply(r, "MULTI") == b"OK"
             at = now_ms() // 1000 + 1
             for command in LATE[what](at):
@@ -104,6 +104,6 @@ def test_a_time_passes_while_a_command_is_queued(own_server, what):
             replies = reply(r, "EXEC")
             found = r.get("k")
             r.publish("__keyspace@0__:k", "the end")
-            events = list(iter(lambda: listener.get_message(timeout=10)["data"], b"the end"))
+            events = list(iter(lambda: listener.get_message(timeout=PATIENCE_S)["data"], b"the end"))
             heard.append((replies, found, events, r.info("stats")["expired_keys"]))
     assert heard[0] == heard[1]

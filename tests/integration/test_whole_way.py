@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from checking import THEIRS, checking
-from helpers import info, wait_for, wait_for_replica
+from helpers import info, is_in_sync, wait_for, wait_for_replica
 from mover_data import assert_same, fill, state, wait_moved
 from server import MODULE, ROOT
 
@@ -38,24 +38,22 @@ def used(r):
     return memory["used_memory"] - memory["mem_total_replication_buffers"]
 
 
-def set_prefixes(nodes, prefixes, way, timeout):
+def set_prefixes(nodes, prefixes, way):
     for r in nodes:
         r.config_set("ckv.prefixes", prefixes)
     for r in nodes:
-        wait_moved(r, way, timeout)
+        wait_moved(r, way)
 
 
 def fail_over(r, second, replica):
     """As an operator does: the replica has all that was written."""
     r.execute_command("FAILOVER", "TO", "127.0.0.1", replica.port)
     wait_for(lambda: second.info("replication")["role"] == "master" and r.info("replication")["role"] == "slave", what="the failover")
-    wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the old primary in step")
+    wait_for(lambda: is_in_sync(r), what="the old primary in step")
 
 
-@pytest.mark.parametrize("count, timeout", [
-    pytest.param(20_000, 120, marks=pytest.mark.timeout(400)),
-    pytest.param(1_000_000, 1200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
-def test_estimate_move_in_fail_over_move_out(nodes, count, timeout):
+@pytest.mark.parametrize("count", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_estimate_move_in_fail_over_move_out(nodes, count):
     primary, replica = nodes
     with primary.client() as r, replica.client() as second:
         fill(r, count)
@@ -66,7 +64,7 @@ def test_estimate_move_in_fail_over_move_out(nodes, count, timeout):
             for client in (second, r):
                 client.execute_command("MODULE", "LOAD", MODULE)
                 client.config_set("ckv.move-cpu", 50)
-            set_prefixes((second, r), "user:", b"in", timeout)
+            set_prefixes((second, r), "user:", b"in")
             for client in (second, r):
                 client.execute_command("CKV", "TRAIN")
                 client.execute_command("CKV", "OPTIMIZE")
@@ -76,7 +74,7 @@ def test_estimate_move_in_fail_over_move_out(nodes, count, timeout):
             fail_over(r, second, replica)
             done = [client.count for client in clients]
             assert_same(before, state(second, THEIRS))
-            set_prefixes((second, r), "", b"out", timeout)
+            set_prefixes((second, r), "", b"out")
             wait_for(lambda: all(now.count > before + 100 for now, before in zip(clients, done)), what="commands behind the failover")
         wait_for_replica(second)
         for client in (second, r):

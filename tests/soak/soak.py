@@ -24,7 +24,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 
-from helpers import info, late_by, now_ms, texts, wait_for  # noqa: E402
+from helpers import info, is_in_sync, late_by, now_ms, texts, wait_for  # noqa: E402
 from server import ROOT, Server  # noqa: E402
 
 BATCH = 400
@@ -197,14 +197,14 @@ class Soak:
             def caught_up():
                 return r.info("replication")["master_repl_offset"] >= offset
 
-            wait_for(lambda: r.info("replication")["master_link_status"] == "up", timeout=120, what="the link")
+            wait_for(lambda: is_in_sync(r), what="the link")
             offset = self.r.info("replication")["master_repl_offset"]
-            wait_for(caught_up, timeout=120, what="the replica")
+            wait_for(caught_up, what="the replica")
             self.check_all(r)
 
     def note_memory(self):
         self.r.execute_command("CKV", "OPTIMIZE")
-        wait_for(lambda: not info(self.r)["training"], timeout=60, what="the end of the training")
+        wait_for(lambda: not info(self.r)["training"], what="the end of the training")
         fields, memory = info(self.r), self.r.info("memory")
         raw = fields["raw_key_bytes"] + fields["raw_value_bytes"]
         self.model.memory.append((memory["used_memory"] / raw, memory["used_memory_rss"] / raw, raw / 1e6))
@@ -235,7 +235,7 @@ class Soak:
 
     def keep(self):
         """What a later run goes on with, should this one end."""
-        wait_for(lambda: not self.r.info("persistence")["rdb_bgsave_in_progress"], timeout=120)
+        wait_for(lambda: not self.r.info("persistence")["rdb_bgsave_in_progress"])
         self.r.execute_command("SAVE")
         self.state.keep(self.model, self.server.rdb_path)
 
@@ -261,7 +261,7 @@ class Soak:
             if share * 10 >= tenths + 1:
                 tenths += 1
                 assert self.r.info("persistence")["rdb_last_bgsave_status"] == "ok"
-                wait_for(lambda: not self.r.info("persistence")["rdb_bgsave_in_progress"], timeout=120)
+                wait_for(lambda: not self.r.info("persistence")["rdb_bgsave_in_progress"])
                 self.restart()
         self.note_memory()
         self.restart()

@@ -68,7 +68,7 @@ class Run:
         self.elected[replica] = time.monotonic()
         self.note("fail over", primary.port, replica.port)
         fail_over(replica)
-        wait_for(lambda: primary.ask("ROLE")[0] == b"slave", 90, "an old primary that follows")
+        wait_for(lambda: primary.ask("ROLE")[0] == b"slave", "an old primary that follows")
         self.cluster.primaries[i], self.cluster.replicas[i] = replica, primary
         for slot in self.slots:
             if self.world.where[slot] is primary:
@@ -100,7 +100,7 @@ class Run:
     def ready(self):
         self.cluster.wait()
         for node in self.cluster.replicas:
-            wait_for(lambda: node.ask("INFO", "replication")["master_link_status"] == "up", 60, "a replica that follows")
+            wait_for(lambda: node.ask("INFO", "replication")["master_link_status"] == "up", "a replica that follows")
 
     def in_step(self):
         for node in self.cluster.primaries:
@@ -137,12 +137,12 @@ class Run:
                 about = f"{key} on {node.port}, a {node.ask('ROLE')[0]}; {list(self.world.model.told[key])}"
                 assert found == state, f"{found} instead of {state}: {about}"
                 assert abs(at - its) <= (at * 0.002 if at > 0 else 0), f"TTL {its} instead of {at}: {about}"
-            wait_for(lambda: set(node.ask("KEYS", "*")) == there, 10, f"on {node.port} no key but those of its slots")
-            wait_for(lambda: node.ask("DBSIZE") == len(there), 10, "the right DBSIZE")
+            wait_for(lambda: set(node.ask("KEYS", "*")) == there, f"on {node.port} no key but those of its slots")
+            wait_for(lambda: node.ask("DBSIZE") == len(there), "the right DBSIZE")
         for slot in self.slots:
             named = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 100))
             with contextlib.suppress(AssertionError):
-                wait_for(lambda: named(primary) == named(replica), 10)
+                wait_for(lambda: named(primary) == named(replica))
             assert named(primary) == named(replica), f"slot {slot} on {primary.port} and {replica.port}; {dict(self.world.model.told)}"
             if self.cluster.owner(slot) is not primary:
                 assert named(primary) == [], f"slot {slot}: left on {primary.port}"
