@@ -330,7 +330,7 @@ build/servers/%/redis-server: | setup-build
 TSAN_TESTS = everything_in_between or two_optimizes or flushed_while
 test-tsan: build/tsan/ckv.so build/servers/redis-7.0-tsan/redis-server | setup-python ## integration tests of what threads do, with ThreadSanitizer
 	CKV_STEPS=$${CKV_STEPS:-40} .venv/bin/python -m pytest tests/integration/test_young.py tests/integration/test_training.py \
-	    -k '$(TSAN_TESTS)' -n $(TEST_WORKERS) --dist worksteal --topology tsan --timeout 900 --no-slow $(PYTEST_ARGS)
+	    -k '$(TSAN_TESTS)' -n $(TEST_WORKERS) --dist worksteal --topology tsan --no-slow $(PYTEST_ARGS)
 
 build/tsan/%.o: %.c Makefile | setup-build
 	@mkdir -p $(@D)
@@ -427,7 +427,7 @@ test-image: image | setup-imagetest ## run them: settings, health, a kill and a 
 # --- cleaning -------------------------------------------------------------------------------------
 
 clean: ## remove what was built, keep what was downloaded (build/deps, build/servers, .venv)
-	rm -rf build/release build/releases build/asan build/tsan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/ckv-bench build/bench-* build/redis-ckv_*.deb
+	rm -rf build/release build/releases build/asan build/tsan build/fuzz build/coverage build/ckv.so build/ckv-estimate build/ckv-bench build/bench-* build/filter.so build/redis-ckv_*.deb
 	rm -rf build/arm64/module build/arm64/tests build/arm64/ckv.so build/image/*.tar
 	rm -rf .pytest_cache .hypothesis
 	find bench tests -name __pycache__ -prune -exec rm -rf {} +
@@ -435,6 +435,4 @@ clean: ## remove what was built, keep what was downloaded (build/deps, build/ser
 distclean: clean ## remove that too
 	rm -rf build .venv
 
--include $(ESTIMATE_C:%.c=build/release/%.d) $(MODULE_O:.o=.d) $(ASAN_O:.o=.d) $(FUZZ_O:.o=.d) $(CODEC_C:%.c=build/release/%.d) $(BENCH_C:%.c=build/release/%.d) $(COMMON_O:.o=.d) build/release/bench/layout.d
--include $(MODULE_C:%.c=build/arm64/%.d) $(UNIT_C:%.c=build/arm64/%.d) $(FUZZ_C:%.c=build/arm64/%.d)
--include $(UNIT_C:%.c=build/asan/%.d) $(FUZZ_C:%.c=build/fuzz/%.d) $(COVER_O:.o=.d)
+-include $(shell find build -name "*.d" -not -path "build/servers/*" -not -path "build/deps/*" 2>/dev/null)

@@ -7,13 +7,13 @@
  * as many maps as a server has by default, with a codec that learned from as much as a server
  * samples, and adds up what every byte of every page is for. Prints bytes a record.
  */
+#include "common/common.h"
+#include "core/base/siphash.h"
+#include "core/base/stem.h"
 #include "core/codec/codec_train.h"
 #include "core/map/defaults.h"
 #include "core/map/map.h"
 #include "core/map/map_inside.h"
-#include "core/base/siphash.h"
-#include "core/base/stem.h"
-#include "common/common.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define CKV_NAME           "ckv"
 #define CKV_MODULE_VERSION 1
@@ -26,6 +27,15 @@
  * allow as they allow the server's own, and those that ask themselves whether it is allowed. */
 #define CKV_SERVED_PREFIX "ckv."
 #define CKV_ASKING_PREFIX "ckv+"
+
+/* The server's own command that one of such a name stands for; NULL: it has none of these
+ * prefixes. */
+static inline const char *ckv_stands_for(const char *name, size_t len) {
+    size_t prefix = sizeof CKV_SERVED_PREFIX - 1;
+    bool stands = len >= prefix && (!memcmp(name, CKV_SERVED_PREFIX, prefix) ||
+                                    !memcmp(name, CKV_ASKING_PREFIX, prefix));
+    return stands ? name + prefix : NULL;
+}
 
 typedef struct ckv_config {
     long long maps, dictionary_size, compression_level, train_after, maxmemory, move_cpu;

@@ -1,22 +1,23 @@
 /* load.c: the module's start. */
+#include "background/cron.h"
+#include "background/evict.h"
 #include "ckv.h"
+#include "commands/register.h"
+#include "config.h"
+#include "core/map/defaults.h"
+#include "info.h"
+#include "keyspace/aof_form.h"
+#include "keyspace/held.h"
+#include "keyspace/migration.h"
+#include "keyspace/own_records.h"
+#include "keyspace/places.h"
+#include "persist/type.h"
 #include "server/acl.h"
 #include "server/child.h"
 #include "server/no_touch.h"
 #include "server/quiet.h"
 #include "transparent/serve.h"
 #include "transparent/served.h"
-#include "commands/register.h"
-#include "config.h"
-#include "background/cron.h"
-#include "background/evict.h"
-#include "info.h"
-#include "keyspace/migration.h"
-#include "keyspace/aof_form.h"
-#include "keyspace/own_records.h"
-#include "keyspace/held.h"
-#include "keyspace/places.h"
-#include "persist/type.h"
 
 #include <sys/random.h>
 
@@ -38,7 +39,7 @@ static bool start_core(void) {
         (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free, RedisModule_MallocSize};
     if (!draw_secret(ckv.secret) || !draw_secret(of_phrases)) return false;
     phrase_set_secret(of_phrases);
-    return map_shared_init(&ckv.shared, &ckv.mem, 3);
+    return map_shared_init(&ckv.shared, &ckv.mem, DEFAULT_COMPRESSION_LEVEL);
 }
 
 /* Before 7.0.6 Redis can't be asked for the rules of a user. */

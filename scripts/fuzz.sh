@@ -3,22 +3,20 @@
 #
 #   scripts/fuzz.sh build/fuzz/tests/fuzz/fuzz_<name> <seconds>
 #
-# Seeds are taken from tests/fuzz/corpus/<name> (files that are kept); what the fuzzer discovers is
-# collected in build/fuzz/corpus/<name>, a crashing input is left in build/fuzz/crashes.
+# What the fuzzer discovers is collected in build/fuzz/corpus/<name>, a crashing input is left in
+# build/fuzz/crashes.
 set -eu
 
 target=$1
 seconds=$2
 name=$(basename "$target" | sed 's/^fuzz_//')
 found=build/fuzz/corpus/$name
-seeds=tests/fuzz/corpus/$name
-[ -d "$seeds" ] || seeds=
 
 mkdir -p "$found" build/fuzz/crashes
 log=build/fuzz/$name.log
 echo "== $target ($seconds s)"
 if ! "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/crashes/$name-" "$found" $seeds >"$log" 2>&1; then
+    -artifact_prefix="build/fuzz/crashes/$name-" "$found" >"$log" 2>&1; then
     tail -n 60 "$log"
     echo "fuzz: $target failed, see $log" >&2
     exit 1

@@ -10,9 +10,9 @@
  * averages for one record: what it takes without its length, and for zstd without its frame header.
  */
 #define ZSTD_STATIC_LINKING_ONLY
+#include "common/common.h"
 #include "core/codec/codec_inside.h"
 #include "core/codec/codec_values.h"
-#include "common/common.h"
 
 #include <malloc.h>
 #include <stdbool.h>

@@ -4,13 +4,13 @@
 #include "core/map/map_expire.h"
 #include "keyspace/due.h"
 #include "keyspace/lookup.h"
+#include "keyspace/map_home.h"
 #include "keyspace/maps.h"
 #include "keyspace/own_records.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/role.h"
 #include "server/settings.h"
-#include "keyspace/map_home.h"
 
 /* Of what a slice has looked at, more than this has expired: there is much to do. Less by so much
  * for each step of `active-expire-effort` beyond 1. */

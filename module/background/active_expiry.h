@@ -1,13 +1,16 @@
 /*
  * active_expiry.h: active expiry. A pass over all buckets that looks at two bytes a record, in
- * slices between commands: 0.5% of the time at most while little is found, up to a quarter of it
- * while much is; not begun more often than twice a second. Not on a replica, where the primary
- * decides, nor while CLIENT PAUSE holds writes back.
+ * slices between commands: 0.5% of the time at most while little is found, a quarter of it
+ * while much is, or more by `active-expire-effort`; not begun more often than twice a second. Not
+ * on a replica, where the primary decides, nor while CLIENT PAUSE holds writes back.
  */
 #ifndef CKV_ACTIVE_EXPIRY_H
 #define CKV_ACTIVE_EXPIRY_H
 
-#include "keyspace/maps.h"
+#include "redismodule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Once, at load. */
 void active_expiry_start(void);

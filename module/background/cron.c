@@ -109,7 +109,7 @@ static void note_time(uint64_t began_us) {
 /* Where commands come in long pipelines the server looks at its timers a few times a second: the
  * encoders would do nothing most of the time, and new dictionaries would take a minute to come. So
  * what is told to nobody goes on between commands, too. */
-static void between_commands(RedisModuleCommandFilterCtx *command) {
+static void between_commands(filtered *command) {
     static unsigned passed;
     (void)command;
     if (++passed % COMMANDS || own_call_open() || clock_monotonic_us() < next_us) return;

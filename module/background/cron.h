@@ -1,5 +1,5 @@
-/* cron.h: the timer that does what happens between commands, each kind of work in a slice of its
- * own: less than a millisecond. */
+/* cron.h: the timer that does what happens between commands, slices of less than a
+ * millisecond, in which each kind of work has its turn to begin. */
 #ifndef CKV_CRON_H
 #define CKV_CRON_H
 

@@ -1,23 +1,22 @@
 /* evict.c: making room. See evict.h. */
 #include "background/evict.h"
 
-#include "core/map/map_evict.h"
 #include "background/evict_commands.h"
 #include "background/evict_other_keys.h"
 #include "background/settle.h"
+#include "core/map/map_evict.h"
+#include "keyspace/map_home.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
-#include "server/filter.h"
 #include "keyspace/removals.h"
 #include "server/clock.h"
 #include "server/feed.h"
+#include "server/filter.h"
 #include "server/own_call.h"
 #include "server/pause.h"
-#include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
 #include "server/version.h"
-#include "keyspace/map_home.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,7 +24,6 @@
 
 /* Of what may go, and of a limit, see evict.h. */
 #define FREE_SLOWLY  0.01
-#define FREE_MOST    (64.0 * (1 << 20))
 #define FREE_AT_ONCE 0.0005
 /* Nothing was found that may go: how long that is believed. */
 #define EXHAUSTED_MS      10000
@@ -153,7 +151,7 @@ static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
  * its own would hardly keep any of it. */
 static size_t kept_for_commands(void) {
     double may_go = evict.weights.records + evict.weights.others;
-    return (size_t)fmin(FREE_SLOWLY * may_go, FREE_MOST);
+    return (size_t)fmin(FREE_SLOWLY * may_go, MAXMEMORY_FREE_MOST);
 }
 
 static double missing(size_t reserved) {
@@ -387,7 +385,7 @@ static bool evict_some(void) {
 
 /* What goes within a command that comes with a slot by atomic migration is told to no replica: the
  * timer evicts. In Redis who sends it is no user; in Valkey it may be anybody. */
-static bool may_come_with_slot(RedisModuleCommandFilterCtx *command) {
+static bool may_come_with_slot(filtered *command) {
     if (!maps_any_hidden()) return false;
     if (version_is_valkey(0)) return true;
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
@@ -396,7 +394,7 @@ static bool may_come_with_slot(RedisModuleCommandFilterCtx *command) {
     return !user;
 }
 
-static void before_command(RedisModuleCommandFilterCtx *command) {
+static void before_command(filtered *command) {
     /* Who is told of an eviction, or of what a command of ours does, may call commands. */
     if (evict.making || own_call_open()) return;
     maxmemory_decide();
@@ -423,7 +421,7 @@ static void before_command(RedisModuleCommandFilterCtx *command) {
 
 /* By how much the setting is to be raised before a command runs: who may wait is seen at once, and
  * looked for anew behind a change of settings or of the role. */
-static uint64_t wanted_for(RedisModuleCommandFilterCtx *command) {
+static uint64_t wanted_for(filtered *command) {
     if (!some_pass_unseen()) return 0;
     if (evict.look) look_if_near(ckv.ctx);
     bool near =
@@ -434,7 +432,7 @@ static uint64_t wanted_for(RedisModuleCommandFilterCtx *command) {
 
 /* What the last step took for the command, to move records out or to note its keys, is made up for
  * by the next one. A script's commands are one with the script. */
-static void behind_serving(RedisModuleCommandFilterCtx *command) {
+static void behind_serving(filtered *command) {
     if (evict.making || own_call_open()) return;
     bool over = maxmemory_server_excess(0, 0) > 0, paused = some_pass_unseen() && pause_holds();
     /* What goes into the file of settings is what was asked for. */

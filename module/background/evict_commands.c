@@ -2,7 +2,6 @@
 #include "background/evict_commands.h"
 
 #include "keyspace/queued.h"
-#include "server/filter.h"
 #include "server/reply.h"
 
 #include <string.h>
@@ -28,12 +27,12 @@ static bool has_queued(uint64_t client) {
     return found;
 }
 
-static bool is_rewrite(RedisModuleCommandFilterCtx *command) {
+static bool is_rewrite(filtered *command) {
     return RedisModule_CommandFilterArgsCount(command) == 2 &&
            arg_is(filter_arg(command, 0), "config") && arg_is(filter_arg(command, 1), "rewrite");
 }
 
-bool evict_rewrites_settings(RedisModuleCommandFilterCtx *command) {
+bool evict_rewrites_settings(filtered *command) {
     RedisModuleString *name = filter_arg(command, 0);
     if (!strchr("cder", first_letter(name))) return false; /* of most commands no more is asked */
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
@@ -45,14 +44,14 @@ bool evict_rewrites_settings(RedisModuleCommandFilterCtx *command) {
     return false;
 }
 
-static bool reads_and_waits(RedisModuleCommandFilterCtx *command) {
+static bool reads_and_waits(filtered *command) {
     int n = RedisModule_CommandFilterArgsCount(command);
     for (int i = 1; i < n && !arg_is(filter_arg(command, i), "streams"); i++)
         if (arg_is(filter_arg(command, i), "block")) return true;
     return false;
 }
 
-bool evict_may_block(RedisModuleCommandFilterCtx *command) {
+bool evict_may_block(filtered *command) {
     static const char *const names[] = {"blpop",    "brpop",    "blmove", "brpoplpush", "blmpop",
                                         "bzpopmin", "bzpopmax", "bzmpop", "wait",       "waitaof"};
     RedisModuleString *name = filter_arg(command, 0);

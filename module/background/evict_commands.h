@@ -7,10 +7,11 @@
 #define CKV_EVICT_COMMANDS_H
 
 #include "ckv.h"
+#include "server/filter.h"
 
 /* Whether who sends it may be waiting behind it. */
-bool evict_may_block(RedisModuleCommandFilterCtx *command);
+bool evict_may_block(filtered *command);
 /* Whether it writes the file of settings, or carries out a transaction that does. */
-bool evict_rewrites_settings(RedisModuleCommandFilterCtx *command);
+bool evict_rewrites_settings(filtered *command);
 
 #endif

@@ -110,9 +110,7 @@ static bool is_kept_for_import(RedisModuleCtx *ctx, RedisModuleString *name) {
 }
 
 static move_result put_aside(const RedisModuleString *name) {
-    size_t len;
-    const char *key = RedisModule_StringPtrLen(name, &len);
-    aside_note(key, len);
+    aside_note(name);
     return MOVE_LEFT;
 }
 

@@ -1,17 +1,18 @@
 /* train.c: learning a codec from what is stored. See train.h. */
 #include "background/train.h"
 
-#include "core/codec/codec_file.h"
-#include "core/codec/codec_train.h"
-#include "core/base/pace.h"
-#include "core/map/map_uncounted.h"
 #include "background/evict.h"
 #include "background/lull.h"
 #include "background/sampling.h"
 #include "background/trial.h"
-#include "server/waiting.h"
+#include "core/base/pace.h"
+#include "core/codec/codec_file.h"
+#include "core/codec/codec_train.h"
+#include "core/map/map_uncounted.h"
+#include "keyspace/maps.h"
 #include "server/clock.h"
 #include "server/thread.h"
+#include "server/waiting.h"
 
 #include <malloc.h>
 #include <math.h>

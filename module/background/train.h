@@ -17,7 +17,10 @@
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H
 
-#include "keyspace/maps.h"
+#include "redismodule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Once, at load. */
 void train_start(void);

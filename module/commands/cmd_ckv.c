@@ -1,13 +1,13 @@
 /* cmd_ckv.c: CKV STATS | TRAIN | OPTIMIZE | MOVE | MOVING | HELP, CEVICT. */
-#include "server/acl.h"
-#include "commands/commands.h"
+#include "background/evict.h"
 #include "background/mover.h"
 #include "background/reencode.h"
-#include "background/evict.h"
+#include "background/train.h"
+#include "commands/commands.h"
 #include "info.h"
+#include "server/acl.h"
 #include "server/reply.h"
 #include "server/role.h"
-#include "background/train.h"
 
 static int help(RedisModuleCtx *ctx) {
     static const char *const lines[] = {

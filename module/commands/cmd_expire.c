@@ -2,8 +2,8 @@
 #include "commands/commands.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
-#include "server/reply.h"
 #include "server/clock.h"
+#include "server/reply.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

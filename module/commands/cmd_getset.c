@@ -4,9 +4,9 @@
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
-#include "server/reply.h"
-#include "server/clock.h"
 #include "keyspace/replicate.h"
+#include "server/clock.h"
+#include "server/reply.h"
 
 /* Stores argv's value and tells everybody; at_ms as record_put() has it. False: the error is
  * replied. */

@@ -1,13 +1,13 @@
 /* cmd_key.c: CDEL (and CUNLINK), CDELEX, CEXISTS (and CTOUCH), CDBSIZE. */
-#include "server/acl.h"
 #include "commands/commands.h"
 #include "commands/condition.h"
-#include "server/reply.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
-#include "keyspace/replicate.h"
 #include "keyspace/renamed_maps.h"
+#include "keyspace/replicate.h"
+#include "server/acl.h"
 #include "server/clock.h"
+#include "server/reply.h"
 #include "server/role.h"
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

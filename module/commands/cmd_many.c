@@ -9,11 +9,11 @@
 #include "keyspace/places.h"
 #include "keyspace/replicate.h"
 #include "server/acl.h"
-#include "server/own_call.h"
-#include "server/reply.h"
-#include "server/renamed.h"
-#include "server/version.h"
 #include "server/clock.h"
+#include "server/own_call.h"
+#include "server/renamed.h"
+#include "server/reply.h"
+#include "server/version.h"
 
 #include <limits.h>
 

@@ -26,7 +26,7 @@ static const uint8_t *value_or_empty(record *r, size_t *len) {
 static bool length_allowed(RedisModuleCtx *ctx, uint64_t len) {
     bool judged = native_sent(ctx) || role_repeats(ctx);
     if (len <= (judged ? MAP_RECORD_MAX : VALUE_MAX)) return true;
-    reply_error(ctx, ERROR_TOO_LONG);
+    RedisModule_ReplyWithError(ctx, ERROR_TOO_LONG);
     return false;
 }
 
@@ -85,8 +85,8 @@ int cmd_csetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 4) return RedisModule_WrongArity(ctx);
     long long offset;
     if (RedisModule_StringToLongLong(argv[2], &offset) != REDISMODULE_OK)
-        return reply_error(ctx, ERROR_INTEGER);
-    if (offset < 0) return reply_error(ctx, "ERR offset is out of range");
+        return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
+    if (offset < 0) return RedisModule_ReplyWithError(ctx, "ERR offset is out of range");
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     size_t part_len, len;
@@ -102,7 +102,7 @@ int cmd_cgetrange(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     long long from, to;
     if (RedisModule_StringToLongLong(argv[2], &from) != REDISMODULE_OK ||
         RedisModule_StringToLongLong(argv[3], &to) != REDISMODULE_OK)
-        return reply_error(ctx, ERROR_INTEGER);
+        return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
@@ -145,9 +145,9 @@ static int add(RedisModuleCtx *ctx, const change *c, long long by) {
     if (!text) return REDISMODULE_OK;
     int read = RedisModule_StringToLongLong(text, &n);
     RedisModule_FreeString(ctx, text);
-    if (read != REDISMODULE_OK) return reply_error(ctx, ERROR_INTEGER);
+    if (read != REDISMODULE_OK) return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
     if (__builtin_add_overflow(n, by, &n))
-        return reply_error(ctx, "ERR increment or decrement would overflow");
+        return RedisModule_ReplyWithError(ctx, "ERR increment or decrement would overflow");
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", n);
     return finish(&r, digits, (size_t)len, c, n);
@@ -167,7 +167,7 @@ int cmd_cincrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     long long by;
     if (argc != 3) return RedisModule_WrongArity(ctx);
     if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
-        return reply_error(ctx, ERROR_INTEGER);
+        return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
     change c = {"CINCRBY", "incrby", argv, argc};
     return add(ctx, &c, by);
 }
@@ -176,8 +176,8 @@ int cmd_cdecrby(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     long long by;
     if (argc != 3) return RedisModule_WrongArity(ctx);
     if (RedisModule_StringToLongLong(argv[2], &by) != REDISMODULE_OK)
-        return reply_error(ctx, ERROR_INTEGER);
-    if (by == INT64_MIN) return reply_error(ctx, "ERR decrement would overflow");
+        return RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
+    if (by == INT64_MIN) return RedisModule_ReplyWithError(ctx, "ERR decrement would overflow");
     change c = {"CDECRBY", "incrby", argv, argc};
     return add(ctx, &c, -by);
 }
@@ -201,10 +201,10 @@ int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bool read = RedisModule_StringToLongDouble(text, &n) == REDISMODULE_OK &&
                 RedisModule_StringToLongDouble(argv[2], &by) == REDISMODULE_OK;
     RedisModule_FreeString(ctx, text);
-    if (!read) return reply_error(ctx, "ERR value is not a valid float");
+    if (!read) return RedisModule_ReplyWithError(ctx, "ERR value is not a valid float");
     n += by;
     if (isnan(n) || isinf(n))
-        return reply_error(ctx, "ERR increment would produce NaN or Infinity");
+        return RedisModule_ReplyWithError(ctx, "ERR increment would produce NaN or Infinity");
     char digits[NUMBER_ROOM];
     size_t len = print_float(digits, sizeof digits, n);
     if (!record_put_keeping_expiry(&r, digits, len)) return REDISMODULE_OK;

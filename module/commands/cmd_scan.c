@@ -11,17 +11,16 @@
  * Places are fixed, positions stay right while buckets are split and merged, and records never
  * leave their bucket by themselves: what is there during the whole scan is met.
  */
-#include "server/acl.h"
 #include "commands/commands.h"
-#include "core/map/map_scan.h"
-#include "core/base/siphash.h"
 #include "commands/glob.h"
+#include "core/base/siphash.h"
+#include "core/map/map_scan.h"
 #include "keyspace/lookup.h"
-#include "keyspace/places.h"
-#include "server/reply.h"
 #include "keyspace/renamed_maps.h"
+#include "server/acl.h"
 #include "server/clock.h"
 #include "server/own_call.h"
+#include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
 

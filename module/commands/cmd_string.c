@@ -1,13 +1,13 @@
 /* cmd_string.c: CSET, CGET and their kin, as Redis' SET and GET. */
-#include "server/acl.h"
 #include "commands/commands.h"
 #include "commands/condition.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
-#include "server/reply.h"
-#include "server/clock.h"
 #include "keyspace/replicate.h"
+#include "server/acl.h"
+#include "server/clock.h"
+#include "server/reply.h"
 
 /* ---- CSET ------------------------------------------------------------------------------------ */
 

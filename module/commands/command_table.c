@@ -24,7 +24,6 @@
 
 #define PER_KEY    "O(N) where N is the number of records"
 #define PER_BYTE   "O(N) where N is the length of the value"
-#define PER_MAP    "O(M) where M is the number of maps"
 #define ALL_SHARDS "request_policy:all_shards"
 
 const command_entry command_table[] = {
@@ -127,17 +126,18 @@ const command_entry command_table[] = {
      "O(N) where N is the number of records in the database",
      ALL_SHARDS " nondeterministic_output_order"},
     {"crandomkey", cmd_crandomkey, "readonly", "keyspace", KEYS_NONE, 0, "",
-     "Returns a key of the selected database by chance.", PER_MAP,
+     "Returns a key of the selected database by chance.", "O(1)",
      ALL_SHARDS " response_policy:special nondeterministic_output"},
     {"cdbsize", cmd_cdbsize, "readonly fast", "keyspace", KEYS_NONE, 0, "",
-     "Returns the number of records in the selected database.", PER_MAP,
+     "Returns the number of records in the selected database.", "O(1)",
      ALL_SHARDS " response_policy:agg_sum"},
     {"cevict", cmd_cevict, "write no-monitor no-slowlog", "admin dangerous", KEYS_NONE, 0, "",
      "Evicts records for the room that the next command needs.",
      "O(N) where N is the number of records evicted", ALL_SHARDS " response_policy:agg_sum"},
     {"ckv", cmd_ckv, "admin", "admin dangerous", KEYS_NONE, 0,
      "<subcommand: STATS | TRAIN | OPTIMIZE | MOVE | MOVING | HELP> [way: IN | OUT] [prefix]",
-     "Shows figures, trains dictionaries, optimizes pages, moves strings.", PER_MAP, NULL},
+     "Shows figures, trains dictionaries, optimizes pages, moves strings.",
+     "O(1), of OPTIMIZE O(N) where N is the number of records", NULL},
     {.name = REPLICATE_COUNTED,
      .function = replicate_counted,
      .flags = "no-monitor no-slowlog",

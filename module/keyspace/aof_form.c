@@ -4,7 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
-#include "server/own_call.h"
+#include "server/settings.h"
 
 #include <string.h>
 
@@ -44,14 +44,9 @@ void aof_form_prefixes_changed(void) {
     if (aof.told_own && maps_any()) aof_form_has_records();
 }
 
+/* Where CONFIG can't be called as well. */
 static bool has_preamble(RedisModuleCtx *ctx) {
-    RedisModuleCallReply *reply = own_call(ctx, "CONFIG", "cc", "GET", "aof-use-rdb-preamble");
-    size_t len = 0;
-    RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
-    const char *text = value ? RedisModule_CallReplyStringPtr(value, &len) : "";
-    bool yes = !(len == 2 && !memcmp(text, "no", 2)); /* where CONFIG can't be called as well */
-    if (reply) RedisModule_FreeCallReply(reply);
-    return yes;
+    return !settings_is(ctx, "aof-use-rdb-preamble", "no");
 }
 
 static bool info_says(RedisModuleCtx *ctx, const char *field, const char *wanted) {

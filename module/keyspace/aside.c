@@ -35,7 +35,9 @@ static void age(void) {
     names.since_us = clock_monotonic_us();
 }
 
-void aside_note(const char *key, size_t len) {
+void aside_note(const RedisModuleString *name) {
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
     if (names_hold(names.newer, key, len)) return;
     spent_free_some();
     if (names.newer && (RedisModule_DictSize(names.newer) >= NAMES_MAX || names.bytes >= BYTES_MAX))
@@ -51,11 +53,11 @@ void aside_note(const char *key, size_t len) {
     names_free_if_empty(&names.older);
 }
 
-bool aside_holds(const RedisModuleString *key) {
+bool aside_holds(const RedisModuleString *name) {
     size_t len;
     if (!names.newer && !names.older) return false;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    return names_hold(names.newer, text, len) || names_hold(names.older, text, len);
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    return names_hold(names.newer, key, len) || names_hold(names.older, key, len);
 }
 
 RedisModuleString *aside_next_due(void) {

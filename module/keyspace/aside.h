@@ -3,6 +3,7 @@
  * ckv:
  *
  *      moved out     a command that only the server can run has come by, and another may follow
+ *      pieces        a longer value that is appended to, or written in part
  *      bits          bit maps and HyperLogLogs: all commands on them are the server's
  *      watched       EXEC asks the server whether a watched key has expired
  *      open slots    whose map may be on another node of a cluster
@@ -15,8 +16,8 @@
 
 #include "ckv.h"
 
-void aside_note(const char *key, size_t len);
-bool aside_holds(const RedisModuleString *key);
+void aside_note(const RedisModuleString *name);
+bool aside_holds(const RedisModuleString *name);
 
 /* A name that is due, which is forgotten; the caller frees it. NULL: none. */
 RedisModuleString *aside_next_due(void);

@@ -35,10 +35,8 @@ static void expire_if_due(record *r, removals *gone) {
 
 /* Where all is left, as nothing is known of what is needed, nobody else has taken note. */
 static bool is_queued(const record *r) {
-    size_t len;
     if (!queued_holds(r->name)) return false;
-    const char *key = RedisModule_StringPtrLen(r->name, &len);
-    if (queued_holds_all()) aside_note(key, len);
+    if (queued_holds_all()) aside_note(r->name);
     return true;
 }
 
@@ -87,13 +85,17 @@ static lookup_answer find_map(record *r) {
     return holds == HOME_MAP ? LOOKUP_DONE : without_map(r, holds);
 }
 
-lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *name, record *r) {
-    size_t len;
-    const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
+/* Whose record it is; where its key lies is in `r->key`. */
+static void name_it(record *r, RedisModuleCtx *ctx, RedisModuleString *name) {
     r->ctx = ctx;
     r->name = name;
     r->db = RedisModule_GetSelectedDb(ctx);
-    r->place = places_of_key(key, len);
+    r->key.key = (const uint8_t *)RedisModule_StringPtrLen(name, &r->key.len);
+    r->place = places_of_key(r->key.key, r->key.len);
+}
+
+lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *name, record *r) {
+    name_it(r, ctx, name);
     return find_map(r);
 }
 
@@ -127,16 +129,9 @@ bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *name) {
 }
 
 void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, record *r) {
-    size_t len;
-    const uint8_t *key = (const uint8_t *)RedisModule_StringPtrLen(name, &len);
-    r->ctx = ctx;
-    r->name = name;
-    r->db = RedisModule_GetSelectedDb(ctx);
-    r->place = places_of_key(key, len);
+    name_it(r, ctx, name);
     r->now_ms = now_ms;
     r->there = r->found = false;
-    r->key.key = key;
-    r->key.len = len;
     r->in = maps_at(r->db, r->place);
     if (r->in) record_init_key(r);
 }

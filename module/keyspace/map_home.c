@@ -37,7 +37,7 @@ keyed_map *map_home_make(RedisModuleCtx *ctx, int db, uint32_t place) {
         m = map_new(&ckv.shared, ckv.secret);
     RedisModule_FreeString(NULL, name);
     if (m) {
-        int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
+        int before = quiet_begin(ctx);
         RedisModule_ModuleTypeSetValue(key, ckv.type, maps_wrap(m, place));
         quiet_end(ctx, before);
     }

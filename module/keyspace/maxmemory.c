@@ -4,16 +4,14 @@
 #include "keyspace/maps.h"
 #include "server/child.h"
 #include "server/machine.h"
-#include "server/own_call.h"
-#include "server/renamed.h"
+#include "server/settings.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What is kept free is a share of the limit and room for a command, at most so many bytes. */
-#define FREE_MOST   (64.0 * (1 << 20))
+/* What is kept free is a share of the limit and room for a command. */
 #define FREE_ALWAYS (1.0 * (1 << 10))
 
 /* For strings that move out: twice what evictions keep free at most, so much at least. */
@@ -53,7 +51,7 @@ static double server_used(void) {
 }
 
 static double excess_of(double used, double limit, double free_share, size_t reserved) {
-    double kept_free = fmin(free_share * limit + FREE_ALWAYS, FREE_MOST);
+    double kept_free = fmin(free_share * limit + FREE_ALWAYS, MAXMEMORY_FREE_MOST);
     return used + (double)reserved + kept_free - limit;
 }
 
@@ -77,7 +75,7 @@ double maxmemory_excess(double free_share, size_t reserved) {
 int64_t maxmemory_room(void) {
     double limit = (double)settings.wanted_limit;
     if (limit == 0) return machine_spare_bytes();
-    double kept_free = fmax(2 * fmin(FREE_SHARE * limit, FREE_MOST), FREE_FOR_STRINGS);
+    double kept_free = fmax(2 * fmin(FREE_SHARE * limit, MAXMEMORY_FREE_MOST), FREE_FOR_STRINGS);
     return (int64_t)(limit - kept_free - server_used());
 }
 
@@ -94,14 +92,11 @@ static void set_server_limit(uint64_t bytes, uint64_t above) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)(bytes + above));
     stepping = true;
-    RedisModuleCallReply *reply =
-        own_call(ckv.ctx, renamed_to("config"), "ccc", "SET", "maxmemory", text);
+    bool set = settings_set(ckv.ctx, "maxmemory", text);
     stepping = false;
-    if (reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR) {
-        settings.server_limit = bytes;
-        raised = above;
-    }
-    if (reply) RedisModule_FreeCallReply(reply);
+    if (!set) return;
+    settings.server_limit = bytes;
+    raised = above;
 }
 
 bool maxmemory_stepping(void) {

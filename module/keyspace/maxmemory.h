@@ -28,6 +28,8 @@ const maxmemory_settings *maxmemory_now(void);
 
 /* The share of a limit that is free when it is nearly reached. */
 #define MAXMEMORY_NEAR 0.03
+/* No more bytes than these are kept free, however large a limit is. */
+#define MAXMEMORY_FREE_MOST (64.0 * (1 << 20))
 
 /* Bytes to free so that a share of each limit stays free beside what is reserved: of the limit that
  * is exceeded by more; negative: there is room. */

@@ -102,7 +102,7 @@ static bool making; /* a native string: the server has it in hand */
 
 static void set_native(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleString *value) {
     RedisModuleKey *key = open_to_write(ctx, name);
-    int before = quiet_begin(ctx, REDISMODULE_NOTIFY_NEW);
+    int before = quiet_begin(ctx);
     bool within = making;
     making = true;
     RedisModule_StringSet(key, value);
@@ -356,9 +356,7 @@ move_result move_back(RedisModuleCtx *ctx, RedisModuleString *name, const move_l
 move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
     int64_t saved = 0;
     if (!making && !own_call_open()) return move(ctx, name, false, NULL, &saved);
-    size_t len;
-    const char *key = RedisModule_StringPtrLen(name, &len);
-    aside_note(key, len);
+    aside_note(name);
     return MOVE_LEFT;
 }
 

@@ -1,6 +1,7 @@
 /* move_calls.c: see move_calls.h. */
 #include "keyspace/move_calls.h"
 
+#include "keyspace/names.h"
 #include "server/acl.h"
 #include "server/own_call.h"
 
@@ -50,9 +51,7 @@ void move_calls_drop(RedisModuleDict **keys, uint64_t number, const RedisModuleS
     RedisModuleString *name = name_of(number, key);
     RedisModule_DictDel(*keys, name, NULL);
     RedisModule_FreeString(NULL, name);
-    if (RedisModule_DictSize(*keys) > 0) return;
-    RedisModule_FreeDict(NULL, *keys);
-    *keys = NULL;
+    names_free_if_empty(keys);
 }
 
 void move_calls_add_all(RedisModuleDict **keys, uint64_t number, RedisModuleDict *names) {

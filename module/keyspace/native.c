@@ -1,6 +1,7 @@
 /* native.c: what the server itself holds. See native.h. */
 #include "keyspace/native.h"
 
+#include "keyspace/aside.h"
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
@@ -40,20 +41,16 @@ uint64_t native_count(RedisModuleCtx *ctx) {
     return keys > maps ? keys - maps : 0;
 }
 
-static bool has_prefix(const char *name) {
-    return name && (!strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
-                    !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX)));
-}
-
 /* Between commands there is none. */
 bool native_sent(RedisModuleCtx *ctx) {
     const char *name = RedisModule_GetCurrentCommandName(ctx);
-    return name && has_prefix(name);
+    return name && ckv_stands_for(name, strlen(name));
 }
 
 const char *native_name(RedisModuleCtx *ctx) {
     const char *name = RedisModule_GetCurrentCommandName(ctx);
-    return has_prefix(name) ? name + strlen(CKV_SERVED_PREFIX) : name + 1;
+    const char *own = ckv_stands_for(name, strlen(name));
+    return own ? own : name + 1;
 }
 
 bool native_string_is(RedisModuleCtx *ctx, RedisModuleString *name, const RedisModuleString *value,
@@ -174,6 +171,11 @@ static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {
     return type != REDISMODULE_KEYTYPE_EMPTY && type != REDISMODULE_KEYTYPE_STRING;
 }
 
+/* Until no further piece has come for a while. */
+static void put_aside(const RedisModuleString *key) {
+    if (prefixes_match_name(key) == PREFIX_SERVING) aside_note(key);
+}
+
 /* While a module listens to events, Valkey 9.1 keeps back the error that a command that replies the
  * old value replies to a call, and gives it to a later one. So it must not come to the error there.
  * Who is blocked by a key of another type is told behind the command what it has become, and must
@@ -198,7 +200,9 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
     if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1]))
         replicate_left(ctx, argv[1]);
-    else if (!is_long)
+    else if (is_long)
+        put_aside(argv[1]);
+    else
         native_take_in(ctx, argv[1]);
     return REDISMODULE_OK;
 }
@@ -207,6 +211,7 @@ int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     move_result result = move_out(ctx, argv[1], MOVE_ANY);
     if (result == MOVE_LEFT) return RedisModule_ReplyWithError(ctx, ERROR_DAMAGED);
     if (result == MOVE_DONE) untold_moved_out(ctx, argv[1]);
+    put_aside(argv[1]);
     return native_reply(
         ctx, native_call(ctx, NATIVE_REPLICATES, native_name(ctx), argv + 1, (size_t)argc - 1));
 }

@@ -49,7 +49,7 @@ const char *native_name(RedisModuleCtx *ctx);
 int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* The same for a value that is better off with the server: a record moves out first, and the string
- * stays there. */
+ * stays there until a minute or two have passed without such a command. */
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 /* The same of one key of several, told to replicas by the caller: the number that it replies. */

@@ -1,5 +1,5 @@
-/* native_calls.h: which commands of the server's the module has called, so that INFO can leave them
- * out (transparent/serve_info.c). */
+/* native_calls.h: commands of the server's that the module calls. Which they were is counted, so
+ * that INFO can leave them out (transparent/serve_info.c). */
 #ifndef CKV_NATIVE_CALLS_H
 #define CKV_NATIVE_CALLS_H
 

@@ -1,8 +1,8 @@
 /* places.c: which map a key belongs to. See places.h. */
 #include "keyspace/places.h"
 
-#include "core/base/siphash.h"
 #include "core/base/hash_slot.h"
+#include "core/base/siphash.h"
 #include "core/base/stem.h"
 #include "server/version.h"
 

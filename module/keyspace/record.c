@@ -1,6 +1,7 @@
 /* record.c: changing one record. See record.h. */
 #include "keyspace/record.h"
 
+#include "core/map/map_young.h"
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
@@ -9,7 +10,6 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/removals.h"
 #include "keyspace/replicate.h"
-#include "core/map/map_young.h"
 #include "server/child.h"
 #include "server/no_touch.h"
 #include "server/quiet.h"

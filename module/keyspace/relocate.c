@@ -1,10 +1,10 @@
 /* relocate.c: files of other layouts. See relocate.h. */
 #include "keyspace/relocate.h"
 
+#include "keyspace/map_home.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "server/clock.h"
-#include "keyspace/map_home.h"
 
 #include <string.h>
 

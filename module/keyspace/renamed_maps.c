@@ -1,9 +1,9 @@
 /* renamed_maps.c: see renamed_maps.h. */
 #include "keyspace/renamed_maps.h"
 
+#include "keyspace/map_home.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
-#include "keyspace/map_home.h"
 
 #define MAPS_AT_ONCE 64
 

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
 #include "keyspace/move_calls.h"
+#include "keyspace/names.h"
 #include "keyspace/places.h"
 #include "keyspace/replicate.h"
 #include "server/pause.h"
@@ -76,8 +77,7 @@ static void tell_if_arrived(uint64_t db, RedisModuleString *key) {
 static void step(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     if (role_follows(ctx)) {
-        if (arriving) RedisModule_FreeDict(NULL, arriving);
-        arriving = NULL;
+        names_free(&arriving);
     } else if (unhidden != maps_unhidden() && !pause_holds()) {
         unhidden = maps_unhidden();
         move_calls_each(&arriving, tell_if_arrived);

@@ -1,10 +1,10 @@
 /* rdb.c: saving and loading. The formats are in rdb.h. */
 #include "persist/rdb.h"
 
-#include "core/map/map_expire.h"
-#include "core/map/map_save.h"
 #include "background/reencode.h"
 #include "background/train.h"
+#include "core/map/map_expire.h"
+#include "core/map/map_save.h"
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
@@ -15,7 +15,7 @@
 #include "persist/pages.h"
 #include "persist/records.h"
 #include "server/clock.h"
-#include "server/own_call.h"
+#include "server/settings.h"
 
 #include <string.h>
 
@@ -172,16 +172,8 @@ void rdb_loading_ended(void) {
  * Where CONFIG can't be called, LZF has its way. Returns whether it was on.
  */
 static bool set_lzf(bool on) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "CONFIG", "cc", "GET", "rdbcompression");
-    size_t len = 0;
-    const char *text = "";
-    RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
-    if (value) text = RedisModule_CallReplyStringPtr(value, &len);
-    bool was_on = len == 3 && !memcmp(text, "yes", 3);
-    if (reply) RedisModule_FreeCallReply(reply);
-    if (was_on == on) return was_on;
-    reply = own_call(ckv.ctx, "CONFIG", "ccc", "SET", "rdbcompression", on ? "yes" : "no");
-    if (reply) RedisModule_FreeCallReply(reply);
+    bool was_on = settings_is(ckv.ctx, "rdbcompression", "yes");
+    if (was_on != on) settings_set(ckv.ctx, "rdbcompression", on ? "yes" : "no");
     return was_on;
 }
 

@@ -12,10 +12,9 @@
  *                  and [0] behind the keys; the layout of the maps is in places.h
  *      map:        [kind] and then
  *      pages:      [head of the map, see map_save.h]
- *                  ([buckets in it][bytes][large records] [bytes, see map_save.h]
- *                   [large record]...)...
+ *                  ([buckets in it][large records][bytes, see map_save.h][large record]...)...
  *      whole:      [format][codecs, see dictionaries.h] and pages
- *      records:    [count] ([raw bytes][zstd: (key length, value length, at ms, key, value)...])...
+ *      records:    ([raw bytes][zstd: (key length, value length, at ms, key, value)...])... [0]
  */
 #ifndef CKV_RDB_H
 #define CKV_RDB_H

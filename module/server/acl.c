@@ -48,6 +48,17 @@ bool acl_any_user(RedisModuleCtx *ctx) {
 static int (*check_in_db)(RedisModuleUser *user, RedisModuleString **argv, int argc, int db,
                           int *reason);
 
+bool acl_next_part(acl_part *p) {
+    if (!p->rest) return false;
+    const char *next = memmem(p->rest, p->rest_len, " (", 2);
+    p->text = p->rest;
+    p->len = next ? (size_t)(next - p->rest) : p->rest_len;
+    if (p->len > 0 && p->text[p->len - 1] == ')') p->len--;
+    p->rest_len -= next ? (size_t)(next - p->rest) + 2 : p->rest_len;
+    p->rest = next ? next + 2 : NULL;
+    return true;
+}
+
 void acl_start(void) {
     RedisModule_GetApi("ValkeyModule_ACLCheckPermissions", (void *)&check_in_db);
 }
@@ -133,19 +144,14 @@ static bool alone_allows(rules r, const access *a) {
     return allowed;
 }
 
-/* The rules of a user are "rules (selector) (selector)". As for keys that the server knows of,
- * one of the parts has to allow both the command and the key. */
+/* As for keys that the server knows of, one of the parts has to allow both the command and the key.
+ */
 static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
-    const char *at = all.text, *end = all.text + all.len;
-    const char *next = memmem(at, all.len, " (", 2);
-    if (!next) return may_access(user, all, a); /* the server has asked for the command */
-    while (at) {
-        next = memmem(at, (size_t)(end - at), " (", 2);
-        const char *stop = next ? next : end;
-        if (stop > at && stop[-1] == ')') stop--;
-        if (alone_allows((rules){at, (size_t)(stop - at)}, a)) return true;
-        at = next ? next + 2 : NULL;
-    }
+    acl_part p = {.rest = all.text, .rest_len = all.len};
+    if (!memmem(all.text, all.len, " (", 2))
+        return may_access(user, all, a); /* the server has asked for the command */
+    while (acl_next_part(&p))
+        if (alone_allows((rules){p.text, p.len}, a)) return true;
     return false;
 }
 

@@ -26,6 +26,15 @@ bool acl_trust(bool trusted);
 /* Whether rules, words with a space between, have a word. */
 bool acl_has_word(const char *text, size_t len, const char *word);
 
+/* One part of "rules (selector) (selector)", which are all of a user's. */
+typedef struct acl_part {
+    const char *text, *rest; /* of which the first begins with all */
+    size_t len, rest_len;
+} acl_part;
+
+/* The next one; false: there is none. */
+bool acl_next_part(acl_part *p);
+
 /* At the module's start. */
 void acl_start(void);
 /* Whether rules may be for some databases only, as in Valkey 9.1, which has a question of its own

@@ -12,12 +12,12 @@ static void (*attend_begin)(RedisModuleCtx *ctx);
 static RedisModuleCommandFilterFunc attend_look;
 static bool attended; /* a step is wanted that looks for keys, and somebody attends */
 
-static void renew_name(RedisModuleCommandFilterCtx *command) {
+static void renew_name(filtered *command) {
     const RedisModuleString *name = RedisModule_CommandFilterArgGet(command, 0);
     RedisModule_CommandFilterArgReplace(command, 0, RedisModule_CreateStringFromString(NULL, name));
 }
 
-static void run_steps(RedisModuleCommandFilterCtx *command) {
+static void run_steps(filtered *command) {
     if (own_call_comes(RedisModule_CommandFilterArgGet(command, 0))) {
         if (renews) renew_name(command);
         return;
@@ -51,7 +51,7 @@ static bool has_to_renew(RedisModuleCtx *ctx) {
            RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER;
 }
 
-static void pass(RedisModuleCommandFilterCtx *command) {
+static void pass(filtered *command) {
     (void)command;
 }
 
@@ -69,11 +69,11 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
     }
 }
 
-RedisModuleString *filter_arg(RedisModuleCommandFilterCtx *command, int i) {
+RedisModuleString *filter_arg(filtered *command, int i) {
     return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
 }
 
-RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc) {
+RedisModuleString **filter_args(filtered *command, int *argc) {
     *argc = RedisModule_CommandFilterArgsCount(command);
     RedisModuleString **argv = RedisModule_Alloc((size_t)*argc * sizeof *argv);
     for (int i = 0; i < *argc; i++) argv[i] = filter_arg(command, i);

@@ -13,6 +13,9 @@
 
 #include <stdbool.h>
 
+/* A command that the filter is asked about. */
+typedef RedisModuleCommandFilterCtx filtered;
+
 /* What is done with a command, in this order. */
 typedef enum filter_step {
     FILTER_GO_ON,     /* background/cron.c, which comes and goes, and looks for no key */
@@ -31,9 +34,9 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
 void filter_attend(void (*begin)(RedisModuleCtx *ctx), RedisModuleCommandFilterFunc look);
 
 /* An argument of a command, 0 its name; it stays the command's. */
-RedisModuleString *filter_arg(RedisModuleCommandFilterCtx *command, int i);
+RedisModuleString *filter_arg(filtered *command, int i);
 /* The arguments of a command, which the caller frees. */
-RedisModuleString **filter_args(RedisModuleCommandFilterCtx *command, int *argc);
+RedisModuleString **filter_args(filtered *command, int *argc);
 
 /*
  * Where a call names keys of several slots of a cluster, as one of a script may, Valkey 9 refuses

@@ -52,7 +52,7 @@ static bool crashes_server(void) {
     return !version_is_redis(REDIS_8_6) && !version_is_valkey(9.1);
 }
 
-static void on_no_touch(RedisModuleCommandFilterCtx *command) {
+static void on_no_touch(filtered *command) {
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
     if (arg_is(filter_arg(command, 2), "off")) no_touch_forget(client);
     if (!arg_is(filter_arg(command, 2), "on")) return;
@@ -62,7 +62,7 @@ static void on_no_touch(RedisModuleCommandFilterCtx *command) {
 }
 
 /* Most commands are another one by the first thing that is asked. */
-static void look(RedisModuleCommandFilterCtx *command) {
+static void look(filtered *command) {
     int argc = RedisModule_CommandFilterArgsCount(command);
     if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") &&
         arg_is(filter_arg(command, 0), renamed_to("client")))

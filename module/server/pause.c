@@ -4,7 +4,7 @@
 #include "server/loop.h"
 
 static pause_end *at_end; /* NULL: nobody waits */
-static bool timer_set;
+static bool armed;
 
 void pause_look(RedisModuleCtx *ctx) {
     (void)ctx;
@@ -17,15 +17,15 @@ void pause_look(RedisModuleCtx *ctx) {
 
 static void on_timer(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
-    timer_set = false;
+    armed = false;
     pause_look(ctx);
 }
 
 /* The command that asks, or this question, may end it. */
 bool pause_holds(void) {
-    if (at_end && !timer_set) {
+    if (at_end && !armed) {
         RedisModule_CreateTimer(ckv.ctx, LOOP_FIRST_MS, on_timer, NULL);
-        timer_set = true;
+        armed = true;
     }
     return RedisModule_AvoidReplicaTraffic();
 }

@@ -1,7 +1,7 @@
 /* quiet.c: the server's own announcements that are not for our keys. See quiet.h. */
 #include "server/quiet.h"
 
-#include "server/own_call.h"
+#include "server/settings.h"
 #include "server/version.h"
 
 #include <stddef.h>
@@ -15,15 +15,13 @@ static void set(RedisModuleCtx *ctx, int classes) {
     for (size_t i = 0; letters[i]; i++)
         if (classes >> i & 1 && letters[i] != ' ') *at++ = letters[i];
     *at = 0;
-    RedisModuleCallReply *reply =
-        own_call(ctx, "CONFIG", "ccc", "SET", "notify-keyspace-events", value);
-    if (reply) RedisModule_FreeCallReply(reply);
+    settings_set(ctx, "notify-keyspace-events", value);
 }
 
-int quiet_begin(RedisModuleCtx *ctx, int class) {
+int quiet_begin(RedisModuleCtx *ctx) {
     int now = RedisModule_GetNotifyKeyspaceEvents();
-    if (!(now & class)) return 0;
-    set(ctx, now & ~class);
+    if (!(now & REDISMODULE_NOTIFY_NEW)) return 0;
+    set(ctx, now & ~REDISMODULE_NOTIFY_NEW);
     return now;
 }
 

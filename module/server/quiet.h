@@ -14,11 +14,9 @@
 
 #include "redismodule.h"
 
-#include <stdint.h>
-
-/* From here on a class of events, REDISMODULE_NOTIFY_*, is not announced; returns what to give to
- * quiet_end(). Not within one another. */
-int quiet_begin(RedisModuleCtx *ctx, int class);
+/* From here on nobody is told of new keys; returns what to give to quiet_end(). Not within one
+ * another. */
+int quiet_begin(RedisModuleCtx *ctx);
 void quiet_end(RedisModuleCtx *ctx, int before);
 
 /* RedisModule_SignalModifiedKey(), without a miss. */

@@ -1,4 +1,4 @@
-/* reply.c: what the commands' parsers share. */
+/* reply.c: errors in the server's words, and arguments. See reply.h. */
 #include "server/reply.h"
 
 #include "ckv.h"
@@ -27,9 +27,10 @@ int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command) {
     char name[32];
     size_t len, i;
     const char *given = RedisModule_StringPtrLen(command, &len);
-    if (len > 4 && (!memcmp(given, CKV_SERVED_PREFIX, 4) || !memcmp(given, CKV_ASKING_PREFIX, 4))) {
-        given += 4;
-        len -= 4;
+    const char *own = ckv_stands_for(given, len);
+    if (own) {
+        len -= (size_t)(own - given);
+        given = own;
     }
     for (i = 0; i < len && i + 1 < sizeof name; i++)
         name[i] = (char)tolower((unsigned char)given[i]);

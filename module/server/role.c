@@ -3,9 +3,7 @@
 
 #include "ckv.h"
 #include "server/acl.h"
-#include "server/own_call.h"
 #include "server/pause.h"
-#include "server/renamed.h"
 #include "server/settings.h"
 
 #include <assert.h>
@@ -80,22 +78,16 @@ bool role_keeps_expired(RedisModuleCtx *ctx) {
     return kept && !role_repeats(ctx);
 }
 
-static void set_read_only(const char *value) {
-    RedisModuleCallReply *reply =
-        own_call(ckv.ctx, renamed_to("config"), "ccc", "SET", "replica-read-only", value);
-    if (reply) RedisModule_FreeCallReply(reply);
-}
-
 bool role_write_primarys(void) {
     int flags = RedisModule_GetContextFlags(NULL);
     bool writable =
         (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
-    if (writable) set_read_only("yes");
+    if (writable) settings_set(ckv.ctx, "replica-read-only", "yes");
     return writable;
 }
 
 void role_write_own(bool again) {
-    if (again) set_read_only("no");
+    if (again) settings_set(ckv.ctx, "replica-read-only", "no");
 }
 
 /* A replica holds what its primary holds, whatever its own maxmemory says. */

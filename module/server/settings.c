@@ -2,6 +2,7 @@
 #include "server/settings.h"
 
 #include "server/own_call.h"
+#include "server/renamed.h"
 
 #include <string.h>
 #include <strings.h>
@@ -34,12 +35,37 @@ static int number_of(const char *text, size_t len) {
     return number;
 }
 
+/* The caller frees the reply, in which the value is; NULL: it can't be had. */
+static RedisModuleCallReply *get(RedisModuleCtx *ctx, const char *name, const char **value,
+                                 size_t *len) {
+    RedisModuleCallReply *reply = own_call(ctx, renamed_to("config"), "cc", "GET", name);
+    RedisModuleCallReply *second = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
+    *len = 0;
+    *value = second ? RedisModule_CallReplyStringPtr(second, len) : NULL;
+    return reply;
+}
+
+bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value) {
+    size_t len;
+    const char *text;
+    RedisModuleCallReply *reply = get(ctx, name, &text, &len);
+    bool is = text && len == strlen(value) && !memcmp(text, value, len);
+    if (reply) RedisModule_FreeCallReply(reply);
+    return is;
+}
+
+bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value) {
+    RedisModuleCallReply *reply = own_call(ctx, renamed_to("config"), "ccc", "SET", name, value);
+    bool done = reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR;
+    if (reply) RedisModule_FreeCallReply(reply);
+    return done;
+}
+
 void settings_read(RedisModuleCtx *ctx) {
     for (int i = 0; i < SETTINGS; i++) {
-        RedisModuleCallReply *reply = own_call(ctx, "CONFIG", "cc", "GET", names[i]);
-        RedisModuleCallReply *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
-        size_t len = 0;
-        const char *text = value ? RedisModule_CallReplyStringPtr(value, &len) : NULL;
+        size_t len;
+        const char *text;
+        RedisModuleCallReply *reply = get(ctx, names[i], &text, &len);
         if (text) values[i] = number_of(text, len);
         if (reply) RedisModule_FreeCallReply(reply);
     }

@@ -1,4 +1,5 @@
-/* settings.h: settings of the server's that mean for records what they mean for keys. */
+/* settings.h: settings of the server's; those that mean for records what they mean for keys are
+ * known without asking. */
 #ifndef CKV_SETTINGS_H
 #define CKV_SETTINGS_H
 
@@ -6,7 +7,13 @@
 
 #include <stdbool.h>
 
-/* Reads them: at load, and when they have changed. */
+/* By CONFIG, whatever redis.conf calls it. Whether a setting has a value: not where CONFIG can't be
+ * called. */
+bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value);
+/* Whether it has that value from now on. */
+bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value);
+
+/* Reads those that are known: at load, and when they have changed. */
 void settings_read(RedisModuleCtx *ctx);
 /* Whether a setting of this name is among them. */
 bool settings_include(const char *name);

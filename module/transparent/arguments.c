@@ -3,12 +3,9 @@
 
 #include "core/base/expiry.h"
 #include "server/clock.h"
-#include "server/filter.h"
 #include "server/reply.h"
 
 #include <string.h>
-
-typedef RedisModuleCommandFilterCtx filtered;
 
 /* What has expired when it is given its expiry is the server's, as servers differ in what they
  * tell; and what would be further away than a record can keep. `unit` in ms. */

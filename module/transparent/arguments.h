@@ -6,11 +6,11 @@
 #ifndef CKV_ARGUMENTS_H
 #define CKV_ARGUMENTS_H
 
-#include "redismodule.h"
+#include "server/filter.h"
 
 #include <stdbool.h>
 
 /* Of a command, by the name that it has in the catalogue, whose last key is argument `last`. */
-bool arguments_known(RedisModuleCommandFilterCtx *command, const char *name, int argc, int last);
+bool arguments_known(filtered *command, const char *name, int argc, int last);
 
 #endif

@@ -165,8 +165,7 @@ static catalogue_kind kind_of(RedisModuleCallReply *command, const catalogue_ent
 static bool is_ours(const char *name) {
     for (const command_entry *e = command_table; e->name; e++)
         if (!strcmp(e->name, name)) return true;
-    return !strncmp(name, CKV_SERVED_PREFIX, strlen(CKV_SERVED_PREFIX)) ||
-           !strncmp(name, CKV_ASKING_PREFIX, strlen(CKV_ASKING_PREFIX));
+    return ckv_stands_for(name, strlen(name)) != NULL;
 }
 
 /* Whether a command that waited looks at several keys when one of them has come to be. Redis 7.0

@@ -135,9 +135,7 @@ void leave_key(RedisModuleString *key) {
     bool moved = leave_if(key, MOVE_ALL), left = moved || how.leaves_strings;
     if (!moved && !how.awaits && awaits(key))
         how.awaits = RedisModule_CreateStringFromString(NULL, key);
-    if (state != PREFIX_SERVING || (!left && !pause_holds())) return;
-    text = RedisModule_StringPtrLen(key, &len);
-    aside_note(text, len);
+    if (state == PREFIX_SERVING && (left || pause_holds())) aside_note(key);
 }
 
 /* For a command that is there already and runs now. Of an EXEC that comes while a file is loaded
@@ -167,10 +165,8 @@ void leave_when_loaded(const RedisModuleString *key) {
 
 static void leave_for_watcher(uint64_t anybody, RedisModuleString *key) {
     (void)anybody;
-    size_t len;
-    const char *text = RedisModule_StringPtrLen(key, &len);
-    if (prefixes_match(text, len) == PREFIX_NONE) return;
-    aside_note(text, len);
+    if (prefixes_match_name(key) == PREFIX_NONE) return;
+    aside_note(key);
     leave_if(key, MOVE_EXPIRING);
 }
 

@@ -67,9 +67,7 @@ static RedisModuleDict *take_needed(uint64_t client) {
 }
 
 static bool is_among(RedisModuleDict *d, uint64_t client) {
-    int missing = 1;
-    if (d) RedisModule_DictGetC(d, &client, sizeof client, &missing);
-    return !missing;
+    return names_hold(d, &client, sizeof client);
 }
 
 /* These are in a transaction. */

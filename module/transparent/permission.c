@@ -6,16 +6,13 @@
 #include "keyspace/queued.h"
 #include "server/acl.h"
 #include "server/clock.h"
-#include "server/filter.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
-#include "server/reply.h"
 #include "server/version.h"
 #include "transparent/catalogue.h"
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_USER "default"
@@ -91,29 +88,12 @@ static bool is_alike_by_name(RedisModuleUser *user, const char *name, bool both)
     return is_alike(user, &(example){name, unknown_word, words}, both);
 }
 
-/* The next of "rules (selector) (selector)", which are all of a user's; false: there is none. */
-typedef struct part {
-    const char *text, *rest;
-    size_t len, rest_len;
-} part;
-
-static bool next_part(part *p) {
-    if (!p->rest) return false;
-    const char *next = memmem(p->rest, p->rest_len, " (", 2);
-    p->text = p->rest;
-    p->len = next ? (size_t)(next - p->rest) : p->rest_len;
-    if (p->len > 0 && p->text[p->len - 1] == ')') p->len--;
-    p->rest_len -= next ? (size_t)(next - p->rest) + 2 : p->rest_len;
-    p->rest = next ? next + 2 : NULL;
-    return true;
-}
-
 /* A user may run what any of his parts allows, with the keys that are in this part. So the first
  * one has to allow both commands, and of no other may the server's judgement of ours be another
  * than of its own. */
 static void look_at_rules(const char *rules, size_t len) {
-    part p = {.rest = rules, .rest_len = len};
-    for (bool first = true; next_part(&p); first = false) {
+    acl_part p = {.rest = rules, .rest_len = len};
+    for (bool first = true; acl_next_part(&p); first = false) {
         RedisModuleUser *user = acl_make_user(ckv.ctx, p.text, p.len, true);
         for (int i = 0; i < users.count; i++)
             users.all[i] = users.all[i] && is_alike_by_name(user, users.names[i], first);
@@ -303,7 +283,7 @@ typedef enum rights {
     RIGHTS_BOTH, /* and ours that stands for it */
 } rights;
 
-static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int number, bool ours) {
+static rights rights_of(filtered *command, uint64_t id, int number, bool ours) {
     char name[64];
     int db, argc;
     RedisModuleUser *user = user_of_sender(id, &db);
@@ -321,7 +301,7 @@ static rights rights_of(RedisModuleCommandFilterCtx *command, uint64_t id, int n
 
 /* Who may not is left to the server, which says so, will not queue the command, and counts and logs
  * it as rejected. */
-static permission_way way_of_user(RedisModuleCommandFilterCtx *command, uint64_t id, int number) {
+static permission_way way_of_user(filtered *command, uint64_t id, int number) {
     rights r = rights_of(command, id, number, false);
     if (r == RIGHTS_NONE) return PERMISSION_DENIED;
     if (r == RIGHTS_SENT) note_passed(id, number);
@@ -329,8 +309,7 @@ static permission_way way_of_user(RedisModuleCommandFilterCtx *command, uint64_t
 }
 
 /* The default user, or somebody who has not authenticated. */
-static permission_way way_of_default(RedisModuleCommandFilterCtx *command, uint64_t id,
-                                     int number) {
+static permission_way way_of_default(filtered *command, uint64_t id, int number) {
     rights r = rights_of(command, id, number, true);
     if (r == RIGHTS_NONE) return PERMISSION_DENIED;
     if (r != RIGHTS_BOTH) return PERMISSION_NATIVE;
@@ -339,7 +318,7 @@ static permission_way way_of_default(RedisModuleCommandFilterCtx *command, uint6
 }
 
 /* Where the default user has a password, or is off: who has sent the command decides. */
-static permission_way way_of_sender(RedisModuleCommandFilterCtx *command, int number) {
+static permission_way way_of_sender(filtered *command, int number) {
     /* Whoever runs a script has authenticated. */
     if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return PERMISSION_ASKING;
     if (!RedisModule_CommandFilterGetClientId) return PERMISSION_NATIVE;
@@ -351,7 +330,7 @@ static permission_way way_of_sender(RedisModuleCommandFilterCtx *command, int nu
     return may_be_nobody ? way_of_default(command, id, number) : way_of_user(command, id, number);
 }
 
-permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number) {
+permission_way permission_way_of(filtered *command, int number) {
     passed.sender = QUEUED_ANYBODY;
     if (look() && users.all[number]) return PERMISSION_BY_RULES;
     if (users.default_password) return way_of_sender(command, number);
@@ -361,7 +340,7 @@ permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int numbe
     return way_of_user(command, RedisModule_CommandFilterGetClientId(command), number);
 }
 
-bool permission_may_send(RedisModuleCommandFilterCtx *command) {
+bool permission_may_send(filtered *command) {
     int db, argc;
     if (!RedisModule_CommandFilterGetClientId) return true;
     uint64_t id = RedisModule_CommandFilterGetClientId(command);
@@ -416,9 +395,9 @@ static bool denied_keys(const refusal *r) {
     if (!r->user || r->argc < 2) return false;
     size_t len;
     RedisModuleString *rules = RedisModule_GetModuleUserACLString(r->user);
-    part p = {.rest = RedisModule_StringPtrLen(rules, &len)};
+    acl_part p = {.rest = RedisModule_StringPtrLen(rules, &len)};
     bool may = false;
-    for (p.rest_len = len; !may && next_part(&p);) {
+    for (p.rest_len = len; !may && acl_next_part(&p);) {
         RedisModuleUser *with_all_keys = acl_make_user(ckv.ctx, p.text, p.len, true);
         may = user_may(with_all_keys, r->name, r->argv, r->argc, RedisModule_GetSelectedDb(r->ctx));
         RedisModule_FreeModuleUser(with_all_keys);

@@ -21,6 +21,7 @@
 #define CKV_PERMISSION_H
 
 #include "ckv.h"
+#include "server/filter.h"
 
 typedef enum permission_way {
     PERMISSION_BY_RULES, /* ckv.get */
@@ -39,11 +40,11 @@ void permission_settle(void);
 /* How the command of that number in a list of names, given once, is to be run for its sender. */
 #define PERMISSION_NAMES_MAX 64
 void permission_start(const char *const *names, int count);
-permission_way permission_way_of(RedisModuleCommandFilterCtx *command, int number);
+permission_way permission_way_of(filtered *command, int number);
 
 /* Whether the sender of a command may run it as it was sent, as far as the server tells; who has
  * not authenticated counts as the default user. */
-bool permission_may_send(RedisModuleCommandFilterCtx *command);
+bool permission_may_send(filtered *command);
 
 /* Whether the user behind a command of ours may run the server's own, of that number; of a ckv+ one
  * it may be that nobody has authenticated. False: that is the reply, and it is in ACL LOG. */

@@ -1,13 +1,10 @@
 /* positions.c: see positions.h. */
 #include "transparent/positions.h"
 
-#include "server/filter.h"
 #include "server/reply.h"
 #include "transparent/served.h"
 
 #include <string.h>
-
-typedef RedisModuleCommandFilterCtx filtered;
 
 /* OBJECT ENCODING key, MEMORY USAGE key. What is not well-formed is the server's to refuse. */
 static bool is_about_key(filtered *f, const catalogue_entry *e, int argc) {

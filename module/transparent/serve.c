@@ -12,7 +12,6 @@
 #include "keyspace/queued.h"
 #include "keyspace/record.h"
 #include "keyspace/untold.h"
-#include "server/acl.h"
 #include "server/filter.h"
 #include "server/no_touch.h"
 #include "server/pause.h"
@@ -26,14 +25,11 @@
 #include "transparent/lent.h"
 #include "transparent/permission.h"
 #include "transparent/positions.h"
-#include "transparent/serve_key.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 #include "transparent/transactions.h"
 
 #include <string.h>
-
-typedef RedisModuleCommandFilterCtx filtered;
 
 static bool matches(filtered *f, int i) {
     return prefixes_match_name(filter_arg(f, i)) != PREFIX_NONE;
@@ -98,15 +94,13 @@ static bool will_use_keys(void) {
 static void leave_watched(filtered *f, int argc) {
     bool loads = role_loads(ckv.ctx);
     for (int i = 1; i < argc; i++) {
-        size_t len;
-        const char *text = RedisModule_StringPtrLen(filter_arg(f, i), &len);
-        if (prefixes_match(text, len) == PREFIX_NONE) continue;
-        aside_note(text, len);
+        RedisModuleString *key = filter_arg(f, i);
+        if (prefixes_match_name(key) == PREFIX_NONE) continue;
+        aside_note(key);
         bool later = loads && will_run();
-        if (later) leave_when_loaded(filter_arg(f, i));
-        bool out =
-            leave_if(filter_arg(f, i), MOVE_EXPIRING) || (lent_has(filter_arg(f, i)) && will_run());
-        if (out || later) lent_to_watcher(sender(f), filter_arg(f, i));
+        if (later) leave_when_loaded(key);
+        bool out = leave_if(key, MOVE_EXPIRING) || (lent_has(key) && will_run());
+        if (out || later) lent_to_watcher(sender(f), key);
     }
 }
 

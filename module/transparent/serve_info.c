@@ -278,8 +278,7 @@ static const catalogue_entry *command_of(span line, const char *kind) {
 
 /* Whether a line of some kind is about a command that only we send. */
 static bool is_ours(span line, const char *kind) {
-    span name = {line.at + strlen(kind), line.len - strlen(kind)};
-    return begins(name, CKV_SERVED_PREFIX) || begins(name, CKV_ASKING_PREFIX);
+    return ckv_stands_for(line.at + strlen(kind), line.len - strlen(kind)) != NULL;
 }
 
 /* One that is not served, but that the module has called for itself. */

@@ -2,6 +2,7 @@
 #include "transparent/serve_key.h"
 
 #include "keyspace/aof_form.h"
+#include "keyspace/long_strings.h"
 #include "keyspace/lookup.h"
 #include "keyspace/move.h"
 #include "keyspace/move_calls.h"
@@ -67,12 +68,10 @@ static bool is_stored_as_number(const record *r) {
 }
 
 /* To lend a long value is to decode all of it, and to encode it anew. What the server would say of
- * it is known by its length, from so many bytes on on every server. */
-#define LONG_VALUE (64 << 10)
-
+ * it is known by its length, of one so long on every server. */
 static bool is_long(const record *r) {
     size_t len = map_value_len(r->in->m, &r->pos);
-    return len > LONG_VALUE && len != CODEC_NO_ROOM;
+    return len > LONG_STRING && len != CODEC_NO_ROOM;
 }
 
 /* An answer: a word or, if it is NULL, a number. */

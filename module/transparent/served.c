@@ -4,7 +4,6 @@
 #include "commands/command_table.h"
 #include "commands/register.h"
 #include "keyspace/move_calls.h"
-#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "server/reply.h"
 #include "server/version.h"

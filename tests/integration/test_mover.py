@@ -2,13 +2,12 @@
 
 import itertools
 import random
-import threading
 import time
 
 import pytest
 
 from checking import THEIRS, checking
-from helpers import info, load, noise, reply, texts, wait_for, wait_for_replica
+from helpers import info, is_in_sync, load, noise, texts, wait_for, wait_for_replica
 from mover_data import ask, assert_same, fill, move_in, move_out, moving, state, wait_moved
 
 FAST = {"ckv.move-cpu": 100}
@@ -173,13 +172,21 @@ def test_what_would_not_gain_stays_where_nothing_has_been_learned(own_server):
         assert (told["moved"], told["left"]) == (100, 110)
 
 
-def test_long_values_wait_for_room_to_be_young(own_server):
-    server = own_server({"ckv.young-memory": "256kb", **FAST})
+def test_long_values_wait_for_room_to_be_young(own_server, faults):
+    """A second at most, where the thread that makes room has no processor: then they come in a minute later."""
+    server = own_server({"ckv.young-memory": "256kb", **FAST}, env=faults.env)
     values = {f"page:{i}": bytes(f"{i:<9}", "ascii") * 12_000 for i in range(30)}
     with server.client() as r:
         r.mset(values)
         told = move_in(r, "page:")
-        assert (told["moved"], told["left"]) == (len(values), 0)
+        assert told["moved"] + told["left"] == len(values) and told["moved"] > 2  # which is all that there is room for at once
+        minutes = itertools.count(1)
+
+        def all_in_a_minute_later():
+            faults.set(passed=60 * next(minutes))
+            return records(r) == len(values)
+
+        assert told["left"] == 0 or wait_for(all_in_a_minute_later, "that all have moved in")
         assert r.mget(values) == list(values.values())
 
 
@@ -219,7 +226,7 @@ def test_what_the_server_has_worked_on_stays_with_it_for_a_minute(own_server):
             time.sleep(wait_s)
         named = time.monotonic()
         assert records(r) == 0
-        wait_for(lambda: records(r) > 0, 200)
+        wait_for(lambda: records(r) > 0)
         assert time.monotonic() - named > 55
         wait_for(lambda: records(r) == 2)
 
@@ -235,25 +242,28 @@ def test_more_bit_maps_than_names_are_kept(own_server, faults):
             faults.set(passed=60 * next(minutes))
             return records(r) == 110_000
 
-        wait_for(all_in_a_minute_later, timeout=200, what="that all have moved in")
+        wait_for(all_in_a_minute_later, what="that all have moved in")
         assert r.execute_command("GETBIT", "seen:5:x", 7) == 1
 
 
 def test_what_was_built_in_pieces_moves_in_when_it_is_whole(own_server, faults):
-    """A longer value that is appended to is the server's: to encode all of it for every piece would take too long."""
+    """A longer value that is appended to is the server's: to encode all of it for every piece would take too long. It is
+    no walk that takes it in."""
     with own_server({"ckv.prefixes": '"*"', **FAST}, env=faults.env).client() as r:
+        wait_moved(r, b"in")
         for name, first in ("grown", "text " * 800), ("long", "text " * 2000):
             r.execute_command("SET", name, first)
             r.execute_command("APPEND", name, "and more " * 20)
         r.execute_command("APPEND", "long", "again")
+        r.execute_command("SETRANGE", "written", 5000, "at its end")
         assert records(r) == 0
         minutes = itertools.count(1)
 
         def all_in_a_minute_later():
             faults.set(passed=60 * next(minutes))
-            return records(r) == 2
+            return records(r) == 3
 
-        wait_for(all_in_a_minute_later, what="that both have moved in")
+        wait_for(all_in_a_minute_later, what="that they have moved in")
         assert r.execute_command("STRLEN", "long") == 10_000 + 180 + 5
 
 
@@ -261,7 +271,7 @@ def test_a_replica_moves_by_itself(own_server):
     primary = own_server(FAST)
     replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", **FAST})
     with primary.client() as r, replica.client() as second:
-        wait_for(lambda: second.execute_command("INFO", "replication")["master_link_status"] == "up", what="the replica")
+        wait_for(lambda: is_in_sync(second), what="the replica")
         fill(r, 1000)
         wait_for_replica(r)
         before = state(r)
@@ -288,7 +298,7 @@ def test_a_replica_that_syncs_in_the_middle_and_is_promoted(own_server):
         wait_for(lambda: 1000 < records(r), what="some records")
         replica = own_server({"replicaof": f"127.0.0.1 {primary.port}", "ckv.prefixes": '"user:"'})
         with replica.client() as second:
-            wait_for(lambda: second.execute_command("INFO", "replication")["master_link_status"] == "up", what="the replica")
+            wait_for(lambda: is_in_sync(second), what="the replica")
             assert 0 < records(second) < len(before), "the replica should sync in the middle"
             primary.kill()
             second.execute_command("REPLICAOF", "NO", "ONE")
@@ -309,7 +319,7 @@ def test_moving_out_stops_before_maxmemory_and_goes_on(own_server):
         move_in(r)
         r.execute_command("CONFIG", "SET", "maxmemory", memory(r) + 2_500_000)
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
-        wait_for(lambda: moving(r, b"out")["waits_for"] == "maxmemory", 60, "the limit")
+        wait_for(lambda: moving(r, b"out")["waits_for"] == "maxmemory", "the limit")
         assert 0 < records(r) < 40_000 and info(r)["moving_out"] == "waiting"
         assert "moving strings out of ckv waits for memory (maxmemory)" in server.log()
         time.sleep(0.5)
@@ -347,7 +357,7 @@ def test_moving_in_stops_before_ckv_maxmemory(own_server):
         fill(r, 60_000)
         before = state(r)
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "user:")
-        wait_for(lambda: moving(r, b"in")["waits_for"] == "ckv.maxmemory", 60, "the limit")
+        wait_for(lambda: moving(r, b"in")["waits_for"] == "ckv.maxmemory", "the limit")
         assert info(r)["evicted_records"] == 0
         assert_same(before, state(r))
         r.execute_command("CONFIG", "SET", "ckv.maxmemory", 0)
@@ -435,17 +445,17 @@ def test_databases_that_are_swapped_in_the_middle(own_server):
         assert_same({(3 - db, key): what for (db, key), what in before.items()}, state(r))
 
 
-def under_load(server, rounds, keys, timeout):
+def under_load(server, rounds, keys):
     with checking([server], keys) as clients, server.client() as r:
         for _ in range(rounds):
-            move_in(r, timeout=timeout)
+            move_in(r)
             assert info(r)["records"] > keys
-            move_out(r, timeout=timeout)
-        wait_for(lambda: all(client.count > 100 for client in clients), timeout, "some commands")
+            move_out(r)
+        wait_for(lambda: all(client.count > 100 for client in clients), "some commands")
 
 
 def test_every_reply_is_right_under_load(own_server):
-    under_load(own_server(FAST), rounds=3, keys=2000, timeout=120)
+    under_load(own_server(FAST), rounds=3, keys=2000)
 
 
 @pytest.mark.slow
@@ -454,7 +464,7 @@ def test_every_reply_is_right_under_load_of_a_million(own_server):
     with server.client() as r:
         fill(r, 800_000)
         before = state(r)
-        under_load(server, rounds=1, keys=20_000, timeout=1800)
+        under_load(server, rounds=1, keys=20_000)
         assert_same(before, state(r, THEIRS))
 
 

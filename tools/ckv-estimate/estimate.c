@@ -5,7 +5,6 @@
 #include "interval.h"
 #include "tables.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

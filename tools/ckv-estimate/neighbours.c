@@ -5,8 +5,8 @@
 #include "base/stem.h"
 #include "common/common.h"
 #include "map/map.h"
-#include "rate.h"
 #include "progress.h"
+#include "rate.h"
 #include "reply.h"
 
 #include <stdlib.h>

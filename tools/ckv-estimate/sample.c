@@ -2,8 +2,8 @@
 #include "sample.h"
 
 #include "common/common.h"
-#include "rate.h"
 #include "progress.h"
+#include "rate.h"
 #include "reply.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define NAME_MAX_LEN 28 /* characters of a family's name, or of a type's */
 

@@ -16,13 +16,9 @@
 /* From the middle of a value, to estimate what all of it comes to: 0.1 to 0.2 ms. Bytes. */
 #define PART_BYTES (32u << 10)
 
-static unsigned size_class(size_t n) {
-    return 63u - (unsigned)__builtin_clzll(n);
-}
-
 static bool worth_zstd(const codec *c, size_t n) {
     if (n > CODEC_ZSTD_MAX) return false;
-    return n > CODEC_PHRASE_MAX || c->zstd_classes >> size_class(n) & 1 ||
+    return n > CODEC_PHRASE_MAX || c->zstd_classes >> codec_size_class(n) & 1 ||
            (!c->values[0] && n >= CODEC_ZSTD_PLAIN_MIN);
 }
 

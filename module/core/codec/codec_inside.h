@@ -27,6 +27,11 @@ static inline uint32_t codec_lead(uint8_t first) {
 }
 _Static_assert(KINDS_MAX <= 7, "the escapes are seven 1 bits and one more");
 
+/* Of lengths, the same up to twice as many bytes. */
+static inline unsigned codec_size_class(size_t n) {
+    return 63u - (unsigned)__builtin_clzll(n);
+}
+
 static inline size_t encode_raw(const void *src, size_t n, uint8_t *dst, size_t cap) {
     if (n + 1 > cap) return CODEC_NO_ROOM;
     dst[0] = ESCAPE_RAW;

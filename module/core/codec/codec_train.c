@@ -2,6 +2,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #define ZDICT_STATIC_LINKING_ONLY
 #include "codec/codec_train.h"
+#include "codec/codec_inside.h"
 #include "codec/codec_values.h"
 
 #include <string.h>
@@ -74,7 +75,7 @@ static bool run_trial(const mem *m, const codec *c, const codec_samples *s, int 
         tried++;
         done = codec_encode_value(&phrases_only, &w, &w.moved, effort, value, n, &phrase) &&
                codec_encode_value(&both, &w, &w.moved, effort, value, n, &best);
-        unsigned size_class = 63u - (unsigned)__builtin_clzll(n);
+        unsigned size_class = codec_size_class(n);
         if (!done || size_class >= CLASSES) continue;
         t->phrase[size_class] += phrase.len;
         t->best[size_class] += best.len;

@@ -1,4 +1,4 @@
-/* map_inside.h: what the files of map share among themselves, the lowest first: see map.h. */
+/* map_inside.h: what the files of map share among themselves. Which calls which: see map.h. */
 #ifndef CKV_MAP_INSIDE_H
 #define CKV_MAP_INSIDE_H
 

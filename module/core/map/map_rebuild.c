@@ -16,7 +16,6 @@
  * The old pages are freed only when the new ones are complete, so running out of memory leaves
  * things as they were.
  */
-#include "base/stem.h"
 #include "map/map_inside.h"
 
 /* Fewer bytes of pages a bucket than this share of MAP_BUCKET_BYTES: two are merged. */

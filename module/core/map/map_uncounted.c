@@ -1,6 +1,6 @@
 /* map_uncounted.c: see map_uncounted.h. */
-#include "map/map_inside.h"
 #include "map/map_uncounted.h"
+#include "map/map_inside.h"
 
 #include <string.h>
 

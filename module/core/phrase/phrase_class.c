@@ -11,8 +11,8 @@
  * is greatest. A record's start counts as one more class c. At first a phrase's class is given by
  * its last byte.
  */
-#include "phrase/phrase_learn.h"
 #include "base/pace.h"
+#include "phrase/phrase_learn.h"
 
 #include <math.h>
 

@@ -136,16 +136,6 @@ static void remember(recent *r, const uint8_t *src, size_t at, size_t end, size_
         *recent_of(r, src + at) = (uint16_t)(at + 1);
 }
 
-static uint32_t same_bytes(const uint8_t *a, const uint8_t *b, size_t most) {
-    size_t len = 0;
-    for (; len + 8 <= most; len += 8) {
-        uint64_t differ = phrase_load64(a + len) ^ phrase_load64(b + len);
-        if (differ) return (uint32_t)len + (uint32_t)__builtin_ctzll(differ) / 8;
-    }
-    while (len < most && a[len] == b[len]) len++;
-    return (uint32_t)len;
-}
-
 /* Whether a copy takes fewer bits a byte than the phrase that stands there too. */
 static inline bool is_cheaper(const encoder *e, size_t at, phrase_copy copy, uint32_t payload,
                               unsigned len) {
@@ -161,14 +151,15 @@ static inline phrase_copy find_copy(const encoder *e, recent *r, const uint8_t *
                                     size_t at, uint32_t payload, unsigned len) {
     phrase_copy copy = e->copy;
     if (copy.len > 0 && copy.len <= n - at &&
-        same_bytes(src + copy.from, src + at, copy.len) == copy.len &&
+        phrase_same_bytes(src + copy.from, src + at, copy.len) == copy.len &&
         is_cheaper(e, at, copy, payload, len))
         return copy;
     uint32_t place = *recent_of(r, src + at);
     copy.len = 0;
     if (place == 0) return copy;
     copy.from = place - 1;
-    copy.len = same_bytes(src + copy.from, src + at, n - at < COPY_LEN_MAX ? n - at : COPY_LEN_MAX);
+    copy.len =
+        phrase_same_bytes(src + copy.from, src + at, n - at < COPY_LEN_MAX ? n - at : COPY_LEN_MAX);
     if (copy.len < RECENT_BYTES || !is_cheaper(e, at, copy, payload, len)) copy.len = 0;
     return copy;
 }

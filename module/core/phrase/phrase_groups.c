@@ -5,10 +5,10 @@
  * falls below the next step of a logarithmic scale, a group ends. What a context knows of a phrase
  * is its group: how often the group was seen there, divided among its phrases.
  */
-#include "phrase/phrase_learn.h"
-#include "phrase/huffman.h"
 #include "base/pace.h"
 #include "base/sort.h"
+#include "phrase/huffman.h"
+#include "phrase/phrase_learn.h"
 
 #include <math.h>
 

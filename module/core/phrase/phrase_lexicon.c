@@ -249,15 +249,14 @@ static void note_record(lexicon *x, uint32_t phrase, uint32_t record, uint32_t t
 
 static void parse_cheapest(lexicon *x, const phrase_sample *sample, uint32_t record, uint32_t times,
                            token_writer *w) {
-    size_t at = 0, end;
+    size_t end;
     parse_begin(x->parser, sample->data, sample->len);
     while (parse_next(x->parser)) {
-        for (uint32_t i = 0; i < x->parser->tokens; i++, at = end) {
+        for (uint32_t i = 0; i < x->parser->tokens; i++) {
             const parse_node *token = parse_token(x->parser, i, &end);
             put_token(w, token->payload);
             if (token->payload >= PARSE_COPY) {
                 x->copy_count[token->payload - PARSE_COPY] += times;
-                x->copied += (end - at) * times;
             } else {
                 x->count[token->payload] += times;
                 note_record(x, token->payload, record, times);
@@ -311,7 +310,6 @@ static void open_parser(lexicon *x) {
 static void forget_counts(lexicon *x) {
     memset(x->count, 0, x->n * sizeof *x->count);
     memset(x->copy_count, 0, sizeof x->copy_count);
-    x->copied = 0;
 }
 
 void lexicon_count(lexicon *x, const sample_set *set) {

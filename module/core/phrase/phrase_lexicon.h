@@ -31,7 +31,7 @@ typedef struct lexicon {
     bool copies;
     uint32_t copy_count[COPY_CODES];
     uint16_t copy_cost[COPY_CODES];
-    size_t copied, parsed;       /* bytes */
+    size_t parsed;               /* bytes */
     bool copies_known;           /* by another lexicon: */
     float copy_rate[COPY_CODES]; /* how many to expect for each byte */
 } lexicon;

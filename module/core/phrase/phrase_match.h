@@ -86,6 +86,17 @@ static inline uint64_t phrase_load64(const uint8_t *p) {
     return w;
 }
 
+/* How many bytes, `most` at most, are the same from both places on. */
+static inline uint32_t phrase_same_bytes(const uint8_t *a, const uint8_t *b, size_t most) {
+    size_t len = 0;
+    for (; len + 8 <= most; len += 8) {
+        uint64_t differ = phrase_load64(a + len) ^ phrase_load64(b + len);
+        if (differ) return (uint32_t)len + (uint32_t)__builtin_ctzll(differ) / 8;
+    }
+    while (len < most && a[len] == b[len]) len++;
+    return (uint32_t)len;
+}
+
 static inline uint64_t match_mask(unsigned len) {
     return ~(uint64_t)0 >> (64 - 8 * len);
 }

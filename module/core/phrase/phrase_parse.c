@@ -3,8 +3,6 @@
 
 /* Each token costs this beside its bits: what one code less is worth in speed. */
 #define TOKEN_COST (PARSE_BIT / 4)
-/* A place is given up if a later one is reached for less than this more. */
-#define AHEAD_SLACK 0
 /* So much above a place's cheapest class another one is not kept. */
 #define STATE_SLACK (6 * PARSE_BIT)
 /* Places with the same beginning that are looked at for a copy, and copies up to so many bytes
@@ -54,17 +52,6 @@ static inline void add_source(phrase_parser *p, size_t at) {
     *head = (uint16_t)(at + 1);
 }
 
-/* How many bytes, `most` at most, are the same at both places, of which `from` is the first. */
-static inline uint32_t same_bytes(const phrase_parser *p, size_t from, size_t at, size_t most) {
-    size_t len = 0;
-    for (; len + 8 <= most; len += 8) {
-        uint64_t differ = phrase_load64(p->src + from + len) ^ phrase_load64(p->src + at + len);
-        if (differ) return (uint32_t)len + (uint32_t)__builtin_ctzll(differ) / 8;
-    }
-    while (len < most && p->src[from + len] == p->src[at + len]) len++;
-    return (uint32_t)len;
-}
-
 /* The longest copy to a place, of at most so many bytes; its length is 0 if there is none. */
 static phrase_copy longest_copy(const phrase_parser *p, size_t at, size_t most) {
     phrase_copy longest = {0, 0};
@@ -74,7 +61,7 @@ static phrase_copy longest_copy(const phrase_parser *p, size_t at, size_t most) 
     for (int i = 0; i < CHAIN_MAX && next > 0 && longest.len < most; i++) {
         uint32_t from = next - 1, len;
         if (p->src[from + longest.len] == p->src[at + longest.len] &&
-            (len = same_bytes(p, from, at, most)) > longest.len)
+            (len = phrase_same_bytes(p->src + from, p->src + at, most)) > longest.len)
             longest = (phrase_copy){from, len};
         next = p->chain[from];
     }
@@ -157,7 +144,8 @@ static void offer_again(phrase_parser *p, uint32_t at, uint32_t len) {
     for (uint32_t s = 0; s < p->states[at]; s++) {
         const parse_node *from = &p->node[at][s];
         if (from->len == 0 || at + from->len > len) continue;
-        if (same_bytes(p, from->from, p->begin + at, from->len) < from->len) continue;
+        if (phrase_same_bytes(p->src + from->from, p->src + p->begin + at, from->len) < from->len)
+            continue;
         parse_node way = *from;
         way.cost += copy_cost(p, from->class, COPY_AGAIN);
         way.payload = PARSE_COPY + COPY_AGAIN;
@@ -237,8 +225,7 @@ bool parse_next(phrase_parser *p) {
     for (uint32_t at = 0; at < block; at++) {
         look_ahead(p, at);
         bool given_up = p->states[at] == 0 ||
-                        (p->best[p->ahead] != NO_COST &&
-                         (int32_t)p->best[p->ahead] + AHEAD_SLACK <= (int32_t)p->best[at]);
+                        (p->best[p->ahead] != NO_COST && p->best[p->ahead] <= p->best[at]);
         if (!given_up) {
             offer_phrases(p, at, len);
             if (p->copies) {

@@ -1,6 +1,6 @@
 /* Two-byte expiry: never early, late by at most 1/1024 of the TTL (2 ms below 8 s). */
-#include "base/expiry.h"
 #include "../test.h"
+#include "base/expiry.h"
 
 static void check(int64_t now, int64_t ttl) {
     uint64_t base = expiry_ticks(now);

@@ -1,6 +1,6 @@
 /* Slots: the CRC, what counts as a hash tag, one tag for every slot. */
-#include "base/hash_slot.h"
 #include "../test.h"
+#include "base/hash_slot.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Size classes. */
-#include "base/mem.h"
 #include "../test.h"
+#include "base/mem.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* The pace of a thread: how long it sleeps for what it computes. Other programs may take the core
  * at any moment, so nothing here depends on how long something really takes. */
-#include "base/pace.h"
 #include "../test.h"
+#include "base/pace.h"
 
 #include <string.h>
 #include <time.h>

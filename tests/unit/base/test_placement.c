@@ -1,9 +1,9 @@
 /* What places a record: the hash, stems and slots. Files, replicas and other servers agree on it,
  * so these numbers are the same for ever. */
+#include "../test.h"
 #include "base/hash_slot.h"
 #include "base/siphash.h"
 #include "base/stem.h"
-#include "../test.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Sorting places in an array: against the order that is known, with equal ones among them. */
-#include "base/sort.h"
 #include "../test.h"
+#include "base/sort.h"
 
 #define MOST 300
 

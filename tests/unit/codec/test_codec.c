@@ -1,8 +1,8 @@
 /* A codec learned from short and long values: every value comes back, from a saved copy as well. */
+#include "../test.h"
 #include "codec/codec_file.h"
 #include "codec/codec_train.h"
 #include "codec/codecs.h"
-#include "../test.h"
 
 #include <string.h>
 #include <zstd.h>

@@ -1,7 +1,7 @@
 /* The table of codecs: ids, the current one, and whether what is written has drifted from it. */
+#include "../test.h"
 #include "codec/codec_train.h"
 #include "codec/codecs.h"
-#include "../test.h"
 
 #include <string.h>
 

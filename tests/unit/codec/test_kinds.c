@@ -1,8 +1,8 @@
 /* Kinds of values are told apart by their looks, and have a dictionary each where that pays. */
+#include "../test.h"
 #include "codec/codec_file.h"
 #include "codec/codec_inside.h"
 #include "codec/codec_train.h"
-#include "../test.h"
 
 #include <string.h>
 

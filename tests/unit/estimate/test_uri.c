@@ -3,7 +3,6 @@
 
 #include "uri.h"
 
-#include <stddef.h>
 #include <string.h>
 
 static bool same(const char *a, const char *b) {

@@ -1,8 +1,8 @@
 /* Memory that is given back when what took it is gone: a bucket's array, a map's
  * directory, a workspace at rest. */
+#include "../test.h"
 #include "codec/codecs.h"
 #include "map/map_inside.h"
-#include "../test.h"
 
 #include <malloc.h>
 #include <stdlib.h>

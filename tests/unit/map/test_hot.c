@@ -1,7 +1,7 @@
 /* Hot values: what is found is what was decoded of that very encoding, however keys, encodings and
  * codecs come and go and memory fails; and all there is stays within its room. */
-#include "map/hot.h"
 #include "../test.h"
+#include "map/hot.h"
 
 #include <malloc.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Shapes of keys: no record is ever denied, also by a table that comes from a file, and most keys
  * of other shapes are. */
-#include "map/map_save.h"
 #include "../test.h"
+#include "map/map_save.h"
 
 #include <malloc.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A map against a plain table: random writes, overwrites, deletes and expiries, with map_sane(). */
-#include "map/map.h"
 #include "../test.h"
 #include "group.h"
+#include "map/map.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A copy of a map: the same records, nothing shared, also when memory runs out on the way. */
-#include "map/map_copy.h"
 #include "../test.h"
+#include "map/map_copy.h"
 
 #include <malloc.h>
 #include <string.h>

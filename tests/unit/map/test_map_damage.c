@@ -1,8 +1,8 @@
 /* A saved map with flipped bits: it is refused, or loads and survives traffic and a new codec. */
+#include "../test.h"
 #include "codec/codec_train.h"
 #include "map/map_reencode.h"
 #include "map/map_save.h"
-#include "../test.h"
 
 #include <string.h>
 

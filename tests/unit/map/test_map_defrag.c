@@ -1,7 +1,7 @@
 /* Every block of a map is moved: all records are still there. */
-#include "map/map_defrag.h"
 #include "../test.h"
 #include "group.h"
+#include "map/map_defrag.h"
 
 #include <malloc.h>
 #include <string.h>

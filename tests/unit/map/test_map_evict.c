@@ -1,8 +1,8 @@
 /* Use counts and eviction: against a plain table, through every write that moves records. */
-#include "map/map_evict.h"
-#include "map/page.h"
 #include "../test.h"
 #include "group.h"
+#include "map/map_evict.h"
+#include "map/page.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* Pages that are written anew aside take the place of what they were copied from, unless that was
  * written to meanwhile; and nothing is lost, whatever happens to the map in between. */
+#include "../test.h"
 #include "codec/codec_train.h"
+#include "group.h"
 #include "map/map_evict.h"
 #include "map/map_inside.h"
 #include "map/map_recode.h"
 #include "map/map_reencode.h"
 #include "map/map_save.h"
-#include "../test.h"
-#include "group.h"
 #include "words.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* No step works on more bytes than it is given, whatever the records hold: re-encoding, splitting,
  * merging, expiring and evicting where many large records share a bucket. */
+#include "../test.h"
 #include "codec/codec_train.h"
+#include "group.h"
 #include "map/map_evict.h"
 #include "map/map_expire.h"
 #include "map/map_reencode.h"
-#include "../test.h"
-#include "group.h"
 #include "words.h"
 
 #include <string.h>

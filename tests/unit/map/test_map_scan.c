@@ -1,8 +1,7 @@
 /* A scan while the map grows and shrinks: what is there all the time is visited at least once. */
-#include "map/map_scan.h"
-#include "base/siphash.h"
-#include "base/stem.h"
 #include "../test.h"
+#include "base/siphash.h"
+#include "map/map_scan.h"
 
 #include <malloc.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* Young values: what is written, read, moved, saved and freed while copies of it are being encoded
  * is what a plain table says it is, at every moment, and what comes back late changes nothing. */
+#include "../test.h"
 #include "codec/codec_train.h"
+#include "group.h"
 #include "map/map_copy.h"
 #include "map/map_defrag.h"
 #include "map/map_evict.h"
@@ -9,8 +11,6 @@
 #include "map/map_save.h"
 #include "map/map_uncounted.h"
 #include "map/map_young.h"
-#include "../test.h"
-#include "group.h"
 #include "words.h"
 
 #include <malloc.h>

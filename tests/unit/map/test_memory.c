@@ -3,15 +3,15 @@
  * that is done with a map: what fails has changed nothing, what does not has done all, nothing
  * leaks.
  */
+#include "../test.h"
 #include "codec/codec_file.h"
 #include "codec/codec_train.h"
+#include "group.h"
 #include "map/map_copy.h"
 #include "map/map_expire.h"
 #include "map/map_reencode.h"
 #include "map/map_save.h"
 #include "map/map_uncounted.h"
-#include "../test.h"
-#include "group.h"
 
 #include <malloc.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* One page against a plain list of slots: inserts, replacements, deletes, expiries; page_sane()
  * each time. */
-#include "map/page.h"
-#include "base/stem.h"
 #include "../test.h"
+#include "base/stem.h"
+#include "map/page.h"
 
 #include <string.h>
 

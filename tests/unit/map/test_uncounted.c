@@ -1,12 +1,12 @@
 /* Values that are gone are counted out of the sums of their maps by whoever counts them, once, and
  * before anybody needs the sums. */
+#include "../test.h"
 #include "codec/codec_train.h"
+#include "group.h"
 #include "map/map.h"
 #include "map/map_evict.h"
 #include "map/map_save.h"
 #include "map/map_uncounted.h"
-#include "../test.h"
-#include "group.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Code lengths are complete, limited and as good as Huffman's own. */
-#include "phrase/huffman.h"
 #include "../test.h"
+#include "phrase/huffman.h"
 
 #define N_MAX 3000
 

@@ -1,8 +1,8 @@
 /* What is found is a phrase that was added, of just that length: in tables so small that cells of
  * other phrases are come by all the time, and with filters that let everything through. And who
  * chooses the phrases can't make a look-up long. */
-#include "phrase/phrase_match.h"
 #include "../test.h"
+#include "phrase/phrase_match.h"
 
 #define CELLS       16
 #define FILTER_BITS 3

@@ -1,6 +1,6 @@
 /* Everything comes back, nothing else is accepted, memory running out is survived. */
-#include "phrase/phrase.h"
 #include "../test.h"
+#include "phrase/phrase.h"
 
 #include <stdbool.h>
 #include <string.h>
