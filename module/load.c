@@ -68,12 +68,12 @@ static int start(RedisModuleCtx *ctx) {
     /* What may be refused comes first: Redis 7.0 goes on telling a module of events that has not
      * been loaded after all. */
     if (register_commands(ctx) != REDISMODULE_OK || served_register(ctx) != REDISMODULE_OK ||
+        no_touch_start(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK ||
         type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
         !own_records_start(ctx))
         return REDISMODULE_ERR;
     if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
-    no_touch_start();
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);
@@ -88,6 +88,7 @@ static void give_back(void) {
     config_give_back();
     held_forget();
     served_give_back();
+    no_touch_give_back();
     map_shared_free(&ckv.shared);
 }
 

@@ -9,7 +9,7 @@ static RedisModuleCommandFilterFunc steps[FILTER_STEPS];
 static RedisModuleCommandFilter *registered;
 static bool renews; /* the names of own calls: see filter_renew_begin() */
 static void (*attend_begin)(RedisModuleCtx *ctx);
-static RedisModuleCommandFilterFunc attend_look;
+static bool (*attend_look)(filtered *command);
 static bool attended; /* a step is wanted that looks for keys, and somebody attends */
 
 static void renew_name(filtered *command) {
@@ -23,7 +23,7 @@ static void run_steps(filtered *command) {
         return;
     }
     ckv.disturbed++;
-    if (attended) attend_look(command);
+    if (attended && !attend_look(command)) return;
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
 }
@@ -41,7 +41,7 @@ static void attend(RedisModuleCtx *ctx) {
     if (attended && !before) attend_begin(ctx);
 }
 
-void filter_attend(void (*begin)(RedisModuleCtx *ctx), RedisModuleCommandFilterFunc look) {
+void filter_attend(void (*begin)(RedisModuleCtx *ctx), bool (*look)(filtered *command)) {
     attend_begin = begin;
     attend_look = look;
 }

@@ -30,8 +30,9 @@ typedef enum filter_step {
 void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterFunc run);
 
 /* Somebody attends, from now on, while steps are wanted that look for keys, before the server does:
- * `begin` runs when the first of them comes to be wanted, `look` before all steps. */
-void filter_attend(void (*begin)(RedisModuleCtx *ctx), RedisModuleCommandFilterFunc look);
+ * `begin` runs when the first of them comes to be wanted, `look` before all steps, which are left
+ * out if it says false. */
+void filter_attend(void (*begin)(RedisModuleCtx *ctx), bool (*look)(filtered *command));
 
 /* An argument of a command, 0 its name; it stays the command's. */
 RedisModuleString *filter_arg(filtered *command, int i);

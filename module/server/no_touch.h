@@ -5,7 +5,8 @@
  * Redis before 8.6 and Valkey before 9.1 (seen with 8.0.2 and 8.1.1) crash where a module looks for
  * a key before a command of such a client runs, as a filter may: their look-up asks which command
  * it is for, and there is none yet. So there no client is let have it while the filter
- * looks for keys: it is told OK, and its reads are no uses of records.
+ * looks for keys: it is told OK, and its reads are no uses of records. Who has it when that begins
+ * is disconnected, and so is who has it by an EXEC of what had been queued before.
  */
 #ifndef CKV_NO_TOUCH_H
 #define CKV_NO_TOUCH_H
@@ -15,9 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From now on the filter is attended: those that are connected when it begins to look for keys are
- * noted or, where one would crash the server, disconnected. */
-void no_touch_start(void);
+/* At load: from now on the filter is attended. REDISMODULE_OK, or REDISMODULE_ERR. */
+int no_touch_start(RedisModuleCtx *ctx);
+void no_touch_give_back(void);
 /* A client has gone. */
 void no_touch_forget(uint64_t client);
 

@@ -565,3 +565,29 @@ def test_clients_that_do_not_touch(own_server, since):
         r.set("weight:2", 7)
         assert r.execute_command("SORT", "list", "BY", "weight:*", "GET", "weight:*") == [b"5", b"7"]
         assert r.getbit("weight:1", 0) == 0
+
+
+@pytest.mark.parametrize("what", ["NO-TOUCH", "another command"])
+def test_what_was_queued_before_the_filter_looks_for_keys(own_server, what):
+    """Nobody has seen it: who does not touch from EXEC on is disconnected before the next look, and nobody else."""
+    config = {"maxmemory-policy": "allkeys-lru"}
+    with own_server(config) as server, server.client() as r, server.client() as other:
+        if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+            pytest.skip("the server has none")
+        for i in range(3000):
+            other.set(f"key:{i}", noise(1000, i))
+        r.execute_command("MULTI")
+        r.execute_command("CLIENT", "NO-TOUCH", "ON") if what == "NO-TOUCH" else r.execute_command("GET", "key:1")
+        other.config_set("maxmemory", other.info("memory")["used_memory"] + 200_000)
+        other.execute_command("CSET", "record", "value")
+        assert len(r.execute_command("EXEC")) == 1
+        closed = what == "NO-TOUCH" and crashes_for_who_does_not_touch(other)
+        if closed:
+            with pytest.raises(redis.ResponseError, match="CLIENT NO-TOUCH is not allowed on this server"):
+                r.set("key:1", "value")
+            with pytest.raises(redis.ConnectionError):
+                r.ping()
+            assert other.get("key:1") != b"value"
+        for i in range(0 if closed else 3000):
+            r.set(f"new:{i}", noise(1000, i))
+        assert other.ping() and ("is disconnected" in server.log()) == closed
