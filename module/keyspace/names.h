@@ -6,6 +6,11 @@
 
 #include "ckv.h"
 
+/* What a name counts as where names are limited, in number or in time: a long one as several. */
+static inline size_t names_cost(size_t len) {
+    return 1 + len / 128;
+}
+
 /* Whether a name is in it. */
 bool names_hold(RedisModuleDict *names, const void *name, size_t len);
 /* Frees it, which takes long if it is large: then see spent.h. Leaves NULL. */

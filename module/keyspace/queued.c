@@ -10,7 +10,6 @@
  * when so many more have come. */
 #define OTHERS_MAX 800000
 #define KEYS_MAX   50000
-#define LONG_NAME  128 /* bytes: counts as one name more */
 
 static RedisModuleDict *clients; /* in a transaction, by number; NULL: none */
 static bool doubt = true;        /* some of others may be open */
@@ -160,7 +159,7 @@ static void note_anybodys(const char *key, size_t len) {
     if (names_hold(keys.newer, key, len)) return;
     spent_free_some();
     if (keys.size >= OTHERS_MAX) age();
-    keys.size += 1 + len / LONG_NAME;
+    keys.size += names_cost(len);
     if (!keys.newer) keys.newer = RedisModule_CreateDict(NULL);
     RedisModule_DictSetC(keys.newer, (void *)key, len, NULL);
 }
@@ -191,7 +190,7 @@ void queued_await_begin(uint64_t client) {
 /* Whether one more is kept: of a client that is not known nobody tells when it waits no more. */
 static bool keeps_anybodys(const char *key, size_t len) {
     if (by_anybody.all || claims_has(&awaited, QUEUED_ANYBODY, key, len)) return false;
-    by_anybody.size += 1 + len / LONG_NAME;
+    by_anybody.size += names_cost(len);
     by_anybody.all = by_anybody.size > KEYS_MAX;
     return !by_anybody.all;
 }

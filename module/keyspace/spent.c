@@ -1,7 +1,9 @@
 /* spent.c: dictionaries of names that nobody needs any more. See spent.h. */
 #include "keyspace/spent.h"
 
-/* Names. A name takes about a microsecond. */
+#include "keyspace/names.h"
+
+/* What names count as. A short one takes about a microsecond. */
 #define AT_ONCE 16
 #define A_STEP  256
 
@@ -14,25 +16,25 @@ typedef struct spent {
 
 static spent *last; /* that has come, and the first to go; NULL: none */
 
-/* Returns how many it has freed. */
-static int free_names(spent *s, int most) {
+/* Returns what those count as that it has freed. */
+static size_t free_names(spent *s, size_t most) {
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(s->names, "^", NULL, 0);
     char *name;
     size_t len;
-    int count = 0;
-    while (count < most && (name = RedisModule_DictNextC(it, &len, NULL))) {
+    size_t freed = 0;
+    while (freed < most && (name = RedisModule_DictNextC(it, &len, NULL))) {
         if (s->told) s->told(s->context, name, len);
         RedisModule_DictDelC(s->names, name, len, NULL);
         RedisModule_DictIteratorReseekC(it, "^", NULL, 0);
-        count++;
+        freed += names_cost(len);
     }
     RedisModule_DictIteratorStop(it);
-    return count;
+    return freed;
 }
 
-static void free_last(int names) {
-    while (last && names > 0) {
-        names -= free_names(last, names);
+static void free_last(size_t most) {
+    for (size_t freed = 0; last && freed < most;) {
+        freed += free_names(last, most - freed);
         if (RedisModule_DictSize(last->names) > 0) return;
         spent *empty = last;
         last = empty->next;

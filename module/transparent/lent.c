@@ -25,9 +25,8 @@ static RedisModuleDict *needed;
  * open, some of which may be open still. */
 static struct { RedisModuleDict *names, *who; /* NULL: none */ } older;
 /* And who may send nothing can send such commands: of names that nothing is there for, so many are
- * kept, a long one as several. */
+ * kept. */
 #define ABSENT_MAX 1000
-#define LONG_NAME  128 /* bytes */
 static size_t absent;
 
 /* What was lent of other data has gone with it. */
@@ -147,7 +146,7 @@ bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there) {
     size_t len;
     RedisModule_StringPtrLen(key, &len);
     if (!knows_senders() && !there && !lent_has(key)) {
-        absent += 1 + len / LONG_NAME;
+        absent += names_cost(len);
         if (absent > ABSENT_MAX) return false;
     }
     need(client, key);

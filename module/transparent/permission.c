@@ -3,6 +3,7 @@
 
 #include "core/base/siphash.h"
 #include "keyspace/maps.h"
+#include "keyspace/names.h"
 #include "keyspace/queued.h"
 #include "server/acl.h"
 #include "server/clock.h"
@@ -88,16 +89,62 @@ static bool is_alike_by_name(RedisModuleUser *user, const char *name, bool both)
     return is_alike(user, &(example){name, unknown_word, words}, both);
 }
 
+/* Of some rules, for each command. To find it out takes up to a millisecond, and most users have
+ * the rules of others: all but passwords, keys and channels. */
+typedef struct verdict {
+    bool alike[PERMISSION_NAMES_MAX];
+} verdict;
+
+#define VERDICTS_MAX 1000 /* then they are forgotten */
+
+static RedisModuleDict *verdicts; /* by the hash of the rules; NULL: none */
+
+static uint64_t hash_of_rules(const acl_part *p, bool first) {
+    uint64_t key[2] = {ckv.secret[0] + first, ckv.secret[1]};
+    for (size_t at = 0, len; at < p->len; at += len + 1) {
+        const char *word = p->text + at, *end = memchr(word, ' ', p->len - at);
+        len = end ? (size_t)(end - word) : p->len - at;
+        if (len > 0 && !memchr("#~%&", *word, 4)) key[0] = siphash13(word, len, key);
+    }
+    return key[0];
+}
+
+static verdict *find_out(const acl_part *p, bool first) {
+    verdict *v = RedisModule_Calloc(1, sizeof *v);
+    RedisModuleUser *user = acl_make_user(ckv.ctx, p->text, p->len, true);
+    for (int i = 0; i < users.count; i++)
+        v->alike[i] = is_alike_by_name(user, users.names[i], first);
+    RedisModule_FreeModuleUser(user);
+    return v;
+}
+
+static void forget_verdicts(void) {
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(verdicts, "^", NULL, 0);
+    size_t len;
+    void *v;
+    while (RedisModule_DictNextC(it, &len, &v)) RedisModule_Free(v);
+    RedisModule_DictIteratorStop(it);
+    names_free(&verdicts);
+}
+
+static const verdict *verdict_on(const acl_part *p, bool first) {
+    uint64_t hash = hash_of_rules(p, first);
+    verdict *v = verdicts ? RedisModule_DictGetC(verdicts, &hash, sizeof hash, NULL) : NULL;
+    if (v) return v;
+    if (verdicts && RedisModule_DictSize(verdicts) == VERDICTS_MAX) forget_verdicts();
+    if (!verdicts) verdicts = RedisModule_CreateDict(NULL);
+    RedisModule_DictSetC(verdicts, &hash, sizeof hash, v = find_out(p, first));
+    return v;
+}
+
 /* A user may run what any of his parts allows, with the keys that are in this part. So the first
  * one has to allow both commands, and of no other may the server's judgement of ours be another
  * than of its own. */
 static void look_at_rules(const char *rules, size_t len) {
     acl_part p = {.rest = rules, .rest_len = len};
     for (bool first = true; acl_next_part(&p); first = false) {
-        RedisModuleUser *user = acl_make_user(ckv.ctx, p.text, p.len, true);
-        for (int i = 0; i < users.count; i++)
-            users.all[i] = users.all[i] && is_alike_by_name(user, users.names[i], first);
-        RedisModule_FreeModuleUser(user);
+        const verdict *v = verdict_on(&p, first);
+        for (int i = 0; i < users.count; i++) users.all[i] = users.all[i] && v->alike[i];
     }
 }
 

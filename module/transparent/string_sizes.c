@@ -11,9 +11,9 @@
 
 #define SAMPLE 1000 /* records; of so many all are counted, */
 #define TRIES  200  /* or buckets are looked at for them */
-/* Of values: to tell the length of an encoded one is to go over it, and everybody waits. */
-#define ALL_BYTES  (2u << 20)
-#define SOME_BYTES (1u << 20)
+/* Of values, of all databases: to tell the length of an encoded one is to go over it, and everybody
+ * waits, less than a millisecond. */
+#define BYTES (256u << 10)
 
 static const char units[] = " KMGTPE";
 
@@ -27,8 +27,10 @@ typedef struct counting {
     string_sizes sizes;
     map *from;
     uint64_t records, bytes;
+    uint64_t most; /* bytes */
 } counting;
 
+/* False: they are enough. */
 static bool count(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     counting *c = context;
     (void)key, (void)key_len;
@@ -37,38 +39,41 @@ static bool count(void *context, const uint8_t *key, size_t key_len, const map_p
     if (len == CODEC_NO_ROOM) return true; /* it is damaged */
     c->sizes.bins[bin_of(len)]++;
     c->bytes += len;
-    return true;
+    return c->bytes < c->most;
 }
 
-static void count_bucket(counting *c, map *m, uint32_t bucket) {
+static bool count_bucket(counting *c, map *m, uint32_t bucket) {
     c->from = m;
-    map_each(m, bucket, count, c);
+    return map_each(m, bucket, count, c);
 }
 
 static void count_all(counting *c, int db) {
     for (uint32_t place = 0; place < ckv.places; place++) {
         const keyed_map *s = maps_served_at(db, place);
-        for (uint32_t i = 0; s && i < s->m->buckets; i++) count_bucket(c, s->m, i);
+        for (uint32_t i = 0; s && i < s->m->buckets; i++)
+            if (!count_bucket(c, s->m, i)) return;
     }
 }
 
 static void count_some(counting *c, int db) {
-    for (int i = 0; i < TRIES && c->records < SAMPLE && c->bytes < SOME_BYTES; i++) {
+    bool more = true;
+    for (int i = 0; i < TRIES && c->records < SAMPLE && more; i++) {
         uint64_t random[2];
         RedisModule_GetRandomBytes((unsigned char *)random, sizeof random);
         const keyed_map *s = maps_any_at(db, random[0]);
-        if (s && maps_served(s)) count_bucket(c, s->m, (uint32_t)(random[1] % s->m->buckets));
+        if (s && maps_served(s))
+            more = count_bucket(c, s->m, (uint32_t)(random[1] % s->m->buckets));
     }
 }
 
 void string_sizes_add_records(string_sizes *s, int db) {
-    counting c = {.records = 0};
-    map_totals all = maps_totals_of(db).totals;
-    uint64_t records = all.records;
-    if (records == 0) return;
-    if (records > SAMPLE || all.value_bytes > ALL_BYTES) count_some(&c, db);
+    map_totals of_db = maps_totals_of(db).totals;
+    double records = (double)of_db.records, all = (double)maps_totals().totals.records;
+    if (of_db.records == 0) return;
+    counting c = {.most = (uint64_t)(BYTES * records / all) + 1};
+    if (of_db.records > SAMPLE || of_db.value_bytes >= c.most) count_some(&c, db);
     if (c.records == 0) count_all(&c, db);
-    double each = (double)records / (double)(c.records ? c.records : 1);
+    double each = records / (double)(c.records ? c.records : 1);
     for (int i = 0; i < STRING_SIZES_BINS; i++)
         s->bins[i] += (uint64_t)((double)c.sizes.bins[i] * each + 0.5);
 }

@@ -4,8 +4,8 @@
  *
  *      db0_distrib_strings_sizes:0=1,1=20,2K=5    20 of 1 byte, 5 of 2 to 4 KB
  *
- * Few records are counted. Of many a sample is, for lengths are not known without decoding: then
- * the sum is right, and how it is distributed is an estimate.
+ * Few records are counted. Of many, or long ones, a sample is, for lengths are not known without
+ * decoding: then the sum is right, and how it is distributed is an estimate.
  */
 #ifndef CKV_STRING_SIZES_H
 #define CKV_STRING_SIZES_H

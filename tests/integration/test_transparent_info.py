@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers import is_error, reply, wait_for
+from helpers import cpu_seconds, is_error, reply, texts, wait_for
 
 COUNTERS = ["keyspace_hits", "keyspace_misses", "expired_keys", "evicted_keys", "expired_keys_active"]
 
@@ -312,3 +312,27 @@ def test_what_is_asked_of_a_long_value_is_known_by_its_length(pair, policy):
             said.append((told, [figures.get(name) for name in COUNTERS], called))
             assert usage[0] == usage[1] and abs(usage[0] - 917_600) < 300
     assert said[0] == said[1]
+
+
+def test_how_long_strings_are_takes_no_longer_of_many_databases(own_server):
+    """To tell the length of an encoded value is to go over it."""
+    with own_server({"ckv.prefixes": "*", "ckv.train-after": "1gb"}).client() as r:
+        def fill(db):
+            r.execute_command("SELECT", db)
+            r.mset({f"text:{i}": b" ".join(texts(300, seed=100 * db + i)) for i in range(60)})
+            r.execute_command("CKV", "TRAIN")
+            r.execute_command("CKV", "OPTIMIZE")
+
+        def seconds():
+            before = cpu_seconds(r)
+            for _ in range(100):
+                r.execute_command("INFO", "keysizes")
+            return cpu_seconds(r) - before
+
+        fill(0)
+        if not r.execute_command("INFO", "keysizes"):
+            pytest.skip("a server without INFO's keysizes")
+        of_one = seconds()
+        for db in range(1, 8):
+            fill(db)
+        assert seconds() < 4 * of_one
