@@ -17,7 +17,7 @@
  * ever. */
 #define COUNT_EVERY_MS   1000
 #define COUNT_SHARE      1000
-#define COUNT_AT_LAST_MS 5000
+#define COUNT_AT_LAST_MS 60000
 
 static timer count;
 static bool held_back;
