@@ -41,9 +41,9 @@ def run(tmp_path):
     return verb
 
 
-@pytest.mark.parametrize("comparison,stores", [("cache", 6), ("uuid", 7), ("latency --rounds 1", 12)])
-def test_comparisons(run, lines, comparison, stores):
-    report, said = run(*comparison.split(), "--records", 1000, "--data", lines)
+@pytest.mark.parametrize("comparison,more,stores", [("cache", [], 6), ("uuid", [], 7), ("latency", ["--rounds", 1], 12)])
+def test_comparisons(run, lines, comparison, more, stores):
+    report, said = run(comparison, "--records", 1000, "--data", lines, *more)
     assert len([row for row in report["rows"] if row["store"] != "valkey-glide"]) == stores
     assert comparison in report["command"] and "strings" in said
 
