@@ -17,14 +17,16 @@
 static uint64_t clients[KNOWN_MOST]; /* the latest last */
 static unsigned known;
 
-/* Those that the server crashes for if they have it: what they queued when nobody looked may be
- * that. */
-static uint64_t *doubted;
-static size_t doubts;
+/* Those that the server crashes for if they have it: what they queued, or what is held back of
+ * theirs, when nobody looked may be that. By number; NULL: none. What stands there is NULL until
+ * one is being disconnected. */
+static RedisModuleDict *doubted;
 
-/* What the command of a client becomes that is disconnected. */
+/* What the command of a client becomes that is disconnected; who has subscribed may send few. */
 #define CLOSING_NAME CKV_ASKING_PREFIX "closing"
-static RedisModuleString *closing;
+static RedisModuleString *closing, *quit;
+
+static bool listed; /* when the filter began to look for keys */
 
 /* ---- who they are ---------------------------------------------------------------------------- */
 
@@ -40,18 +42,26 @@ static void remove_at(unsigned i) {
     memmove(&clients[i], &clients[i + 1], (known - i) * sizeof *clients);
 }
 
-/* False: he was not. */
-static bool doubt_no_more(uint64_t client) {
-    size_t i = 0;
-    while (i < doubts && doubted[i] != client) i++;
-    if (i == doubts) return false;
-    doubted[i] = doubted[--doubts];
-    return true;
+static bool is_doubted(uint64_t client, void **disconnected) {
+    int missing = 1;
+    if (doubted) *disconnected = RedisModule_DictGetC(doubted, &client, sizeof client, &missing);
+    return !missing;
 }
 
-static void doubt(uint64_t client) {
-    doubted = RedisModule_Realloc(doubted, (doubts + 1) * sizeof *doubted);
-    doubted[doubts++] = client;
+static void doubt(uint64_t client, bool disconnected) {
+    if (!doubted) doubted = RedisModule_CreateDict(NULL);
+    void *mark = disconnected ? doubted : NULL;
+    RedisModule_DictReplaceC(doubted, &client, sizeof client, mark);
+}
+
+static void doubt_nobody(void) {
+    if (doubted) RedisModule_FreeDict(NULL, doubted);
+    doubted = NULL;
+}
+
+static void doubt_no_more(uint64_t client) {
+    if (doubted) RedisModule_DictDelC(doubted, &client, sizeof client, NULL);
+    if (doubted && RedisModule_DictSize(doubted) == 0) doubt_nobody();
 }
 
 static void switched_off(uint64_t client) {
@@ -99,60 +109,92 @@ static void disconnect(RedisModuleCtx *ctx, uint64_t client) {
     RedisModule_DeauthenticateAndCloseClient(ctx, client);
 }
 
-/* By a line of CLIENT LIST. Whether the server may look for a key of his. */
-static bool look_at_client(RedisModuleCtx *ctx, const char *line) {
-    const char *id = strstr(line, "id="), *flags = strstr(line, " flags=");
-    if (!id || !flags) return true;
-    uint64_t client = strtoull(id + strlen("id="), NULL, 10);
-    flags += strlen(" flags=");
-    size_t len = strcspn(flags, " ");
-    bool has = memchr(flags, 'T', len), crashes = crashes_server();
-    if (crashes && (has || memchr(flags, 'x', len))) doubt(client);
-    if (has && crashes) disconnect(ctx, client);
-    if (has && !crashes) note(client);
-    return !has || !crashes;
+static bool has_flag(const char *flags, char flag) {
+    return memchr(flags, flag, strcspn(flags, " "));
 }
 
-/* All that CLIENT LIST tells of; the same. */
-static bool look_at_list(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
+/* In a transaction, held back, or just not any more. */
+static bool has_unseen(const char *flags) {
+    return has_flag(flags, 'x') || has_flag(flags, 'b') || has_flag(flags, 'u');
+}
+
+/* By a line of CLIENT LIST. What takes the place of his command; NULL: the server may look for keys
+ * before it. */
+static RedisModuleString *look_at_client(RedisModuleCtx *ctx, const char *line) {
+    void *disconnected = NULL;
+    const char *id = strstr(line, "id="), *flags = strstr(line, " flags=");
+    if (!id || !flags) return NULL;
+    uint64_t client = strtoull(id + strlen("id="), NULL, 10);
+    flags += strlen(" flags=");
+    bool has = has_flag(flags, 'T');
+    if (has && !crashes_server()) note(client);
+    if (!crashes_server()) return NULL;
+    is_doubted(client, &disconnected);
+    doubt_no_more(client);
+    if (has || has_unseen(flags)) doubt(client, has);
+    if (has && !disconnected) disconnect(ctx, client);
+    return !has ? NULL : has_flag(flags, 'P') ? quit : closing;
+}
+
+/* Of all that CLIENT LIST tells of, or of one. */
+static RedisModuleString *look_at_list(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
     size_t len = 0;
-    bool may = true;
+    RedisModuleString *instead = NULL;
     const char *list = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
     char *text = RedisModule_Calloc(1, len + 1), *rest = text;
     if (list) memcpy(text, list, len);
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;) may = look_at_client(ctx, line) && may;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        RedisModuleString *told = look_at_client(ctx, line);
+        if (told) instead = told;
+    }
     RedisModule_Free(text);
     if (reply) RedisModule_FreeCallReply(reply);
-    return may;
+    return instead;
 }
 
 static void begin(RedisModuleCtx *ctx) {
-    doubts = 0;
-    look_at_list(ctx, own_call(ctx, renamed_to("client"), "c", "LIST"));
+    doubt_nobody();
+    RedisModuleCallReply *list = own_call(ctx, renamed_to("client"), "c", "LIST");
+    listed = list != NULL;
+    if (!listed && crashes_server())
+        ckv_log("warning", "CLIENT goes by a name that is not known: this server crashes where "
+                           "somebody has CLIENT NO-TOUCH ON already");
+    look_at_list(ctx, list);
 }
 
-/* What a client is doubted for has run when he is in no transaction any more: the server is asked
- * until then. While he is being disconnected he is doubted still. */
+/* What a client is doubted for has run when he is in no transaction and not held back any more: the
+ * server is asked until then. While he is being disconnected he is doubted still. */
 static bool may_look_for(filtered *command) {
+    void *disconnected;
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (!doubt_no_more(client)) return true;
+    if (!is_doubted(client, &disconnected)) return true;
     long long id = (long long)client;
-    if (look_at_list(ckv.ctx, own_call(ckv.ctx, renamed_to("client"), "ccl", "LIST", "ID", id)))
-        return true;
-    RedisModule_RetainString(NULL, closing);
-    RedisModule_CommandFilterArgReplace(command, 0, closing);
+    RedisModuleCallReply *list = own_call(ckv.ctx, renamed_to("client"), "ccl", "LIST", "ID", id);
+    RedisModuleString *instead = look_at_list(ckv.ctx, list);
+    if (!instead) return true;
+    RedisModule_RetainString(NULL, instead);
+    RedisModule_CommandFilterArgReplace(command, 0, instead);
     return false;
 }
 
 /* ---- attending the filter -------------------------------------------------------------------- */
 
+/* Whatever redis.conf calls it: what is sent tells. */
+static bool is_client(filtered *command) {
+    size_t len;
+    const char *sent = RedisModule_StringPtrLen(filter_arg(command, 0), &len);
+    const char *own = renamed_own_name(sent, len);
+    return own && !strcmp(own, "client");
+}
+
 /* Most commands are another one by the first thing that is asked. */
 static bool look(filtered *command) {
     int argc = RedisModule_CommandFilterArgsCount(command);
-    if (doubts > 0 && !may_look_for(command)) return false;
-    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") &&
-        arg_is(filter_arg(command, 0), renamed_to("client")))
+    if (doubted && !may_look_for(command)) return false;
+    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") && is_client(command)) {
+        if (!listed) begin(ckv.ctx);
         on_no_touch(command);
+    }
     if (argc == 1 && known > 0 && arg_is(filter_arg(command, 0), "reset"))
         switched_off(RedisModule_CommandFilterGetClientId(command));
     return true;
@@ -169,6 +211,7 @@ static int reply_closing(RedisModuleCtx *ctx, RedisModuleString **argv, int argc
 int no_touch_start(RedisModuleCtx *ctx) {
     if (!RedisModule_CommandFilterGetClientId) return REDISMODULE_OK;
     closing = RedisModule_CreateString(NULL, CLOSING_NAME, strlen(CLOSING_NAME));
+    quit = RedisModule_CreateString(NULL, "QUIT", strlen("QUIT"));
     filter_attend(begin, look);
     return RedisModule_CreateCommand(ctx, CLOSING_NAME, reply_closing,
                                      "no-auth no-monitor no-slowlog allow-loading allow-stale fast",
@@ -177,5 +220,5 @@ int no_touch_start(RedisModuleCtx *ctx) {
 
 void no_touch_give_back(void) {
     if (closing) RedisModule_FreeString(NULL, closing);
-    RedisModule_Free(doubted);
+    if (quit) RedisModule_FreeString(NULL, quit);
 }

@@ -6,7 +6,7 @@
  * a key before a command of such a client runs, as a filter may: their look-up asks which command
  * it is for, and there is none yet. So there no client is let have it while the filter
  * looks for keys: it is told OK, and its reads are no uses of records. Who has it when that begins
- * is disconnected, and so is who has it by an EXEC of what had been queued before.
+ * is disconnected, and so is who has it by what had been queued before, or was held back.
  */
 #ifndef CKV_NO_TOUCH_H
 #define CKV_NO_TOUCH_H

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* By CONFIG, whatever redis.conf calls it. Whether a setting has a value: not where CONFIG can't be
- * called. */
+/* By CONFIG, under the name that it is known to have (renamed.h). Whether a setting has a value:
+ * not where CONFIG can't be called. */
 bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value);
 /* Whether it has that value from now on. */
 bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value);

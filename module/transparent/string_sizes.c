@@ -5,6 +5,7 @@
 #include "keyspace/maps.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 /* Of values, of all databases: to tell the length of an encoded one is to go over it, and everybody
  * waits, less than a millisecond. */
 #define BYTES (256u << 10)
+#define LEAST (BYTES / 16) /* of one database, however few records it has of all */
 
 static const char units[] = " KMGTPE";
 
@@ -70,7 +72,7 @@ void string_sizes_add_records(string_sizes *s, int db) {
     map_totals of_db = maps_totals_of(db).totals;
     double records = (double)of_db.records, all = (double)maps_totals().totals.records;
     if (of_db.records == 0) return;
-    counting c = {.most = (uint64_t)(BYTES * records / all) + 1};
+    counting c = {.most = (uint64_t)fmax(BYTES * records / all, LEAST)};
     if (of_db.records > SAMPLE || of_db.value_bytes >= c.most) count_some(&c, db);
     if (c.records == 0) count_all(&c, db);
     double each = records / (double)(c.records ? c.records : 1);

@@ -229,6 +229,7 @@ def test_what_the_server_has_worked_on_stays_with_it_for_a_minute(own_server):
         wait_for(lambda: records(r) > 0)
         assert time.monotonic() - named > 55
         wait_for(lambda: records(r) == 2)
+        assert time.monotonic() - named < 200  # a minute or two
 
 
 def test_more_bit_maps_than_names_are_kept(own_server, faults):
@@ -441,7 +442,8 @@ def test_databases_that_are_swapped_in_the_middle(own_server):
         r.execute_command("CONFIG", "SET", "ckv.move-cpu", 100)
         left = wait_moved(r, b"in")["left"]
         strings = sum(kind == b"string" and key.startswith(b"user:") for (_, key), (kind, *_) in before.items())
-        assert records(r) <= strings <= records(r) + left  # a long value for which there was no room may have come behind the walk
+        came_behind = records(r) + left - strings  # long values for which there was no room at first
+        assert 0 <= came_behind < 10
         assert_same({(3 - db, key): what for (db, key), what in before.items()}, state(r))
 
 

@@ -285,7 +285,9 @@ def test_hot_values_go_when_nobody_reads_them(own_server):
     stored = settled_store(server, random.Random(15))
     with server.client() as r:
         read_until_hot(r, stored, 0)
+        began = time.monotonic()
         wait_for(lambda: info(r)["hot_bytes"] == 0)
+        assert time.monotonic() - began < 120
         compare(r, stored)
 
 
