@@ -104,11 +104,13 @@ def test_a_write_that_fails_leaves_what_is_watched_to_its_expiry(own_server, fau
     server = own_server({"ckv.prefixes": '"*"'}, env=faults.env)
     with server.client() as a, server.client() as b:
         b.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
-        b.execute_command("SET", "k", "text", "EX", 1000)
+        for key in "k", "another":
+            b.execute_command("SET", key, "text", "EX", 1000)
         a.execute_command("WATCH", "k")
         assert reply(b, *write) in (None, 0, b"text") or is_error(reply(b, *write))
         assert reply(a, "MULTI") == b"OK" and reply(a, "SET", "other", 1) == b"QUEUED"
         faults.set(seconds=3600)
+        wait_for(lambda: b.execute_command("GET", "another") is None, "that the server has looked at its clock")
         assert reply(a, "EXEC") is None
 
 
