@@ -13,9 +13,8 @@
 #define SAMPLE 1000 /* records; of so many all are counted, */
 #define TRIES  200  /* or buckets are looked at for them */
 /* Of values, of all databases: to tell the length of an encoded one is to go over it, and everybody
- * waits, less than a millisecond. */
-#define BYTES (256u << 10)
-#define LEAST (BYTES / 16) /* of one database, however few records it has of all */
+ * waits. Each has its share by records, or by databases if that is more: twice as many at most. */
+#define BYTES (256.0 * (1 << 10))
 
 static const char units[] = " KMGTPE";
 
@@ -72,7 +71,7 @@ void string_sizes_add_records(string_sizes *s, int db) {
     map_totals of_db = maps_totals_of(db).totals;
     double records = (double)of_db.records, all = (double)maps_totals().totals.records;
     if (of_db.records == 0) return;
-    counting c = {.most = (uint64_t)fmax(BYTES * records / all, LEAST)};
+    counting c = {.most = (uint64_t)(BYTES * fmax(records / all, 1.0 / maps_dbs()))};
     if (of_db.records > SAMPLE || of_db.value_bytes >= c.most) count_some(&c, db);
     if (c.records == 0) count_all(&c, db);
     double each = records / (double)(c.records ? c.records : 1);
