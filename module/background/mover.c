@@ -89,7 +89,7 @@ static bool belongs_out(const char *key, size_t len) {
 }
 
 /* Whether the records of a key's slot are here, and no map of theirs on its way. */
-static bool is_settled(RedisModuleCtx *ctx, const char *key, size_t len) {
+static bool has_arrived(RedisModuleCtx *ctx, const char *key, size_t len) {
     int db = RedisModule_GetSelectedDb(ctx);
     uint32_t place = places_of_key((const uint8_t *)key, len);
     return maps_at(db, place) ? maps_served_at(db, place) != NULL
@@ -118,7 +118,7 @@ static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (is_kept_for_import(ctx, name)) return MOVE_NOTHING;
-    if (queued_holds(name) || !is_settled(ctx, key, len)) return put_aside(name);
+    if (queued_holds(name) || !has_arrived(ctx, key, len)) return put_aside(name);
     move_result result = move_in_if_smaller(ctx, name, saved);
     if (result == MOVE_DONE) replicate_moved_in(ctx, name);
     return result;

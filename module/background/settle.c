@@ -183,7 +183,7 @@ static void exchange(void) {
     end_counted();
     if (!ckv.shared.uncounted.open) return;
     if (!encoders_there()) {
-        uncounted_settle(&ckv.shared);
+        uncounted_count_out(&ckv.shared);
         return;
     }
     uncounted_batch *b = uncounted_take(&ckv.shared);
@@ -302,6 +302,6 @@ void settle_configure(void) {
     bool none = threads == 0 || writes_may_fail();
     ckv.shared.young.limit = none ? 0 : wanted > 0 ? wanted : automatic_limit();
     ckv.shared.uncounted.exchange = threads > 0 ? exchange : NULL;
-    if (threads == 0) uncounted_settle(&ckv.shared);
+    if (threads == 0) uncounted_count_out(&ckv.shared);
     encoders_want(threads);
 }

@@ -307,7 +307,7 @@ bool train_step(uint64_t deadline_us) {
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;
         if (!due()) return false;
-        uncounted_settle(&ckv.shared); /* what is gone may have made it seem more */
+        uncounted_count_out(&ckv.shared); /* what is gone may have made it seem more */
         if (!due()) return false;
         waiting joined = job.clients;
         job.clients = job.later;

@@ -4,12 +4,10 @@
 #include "core/map/map_scan.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
+#include "server/array.h"
 
 static void note(walk *w, RedisModuleString *name) {
-    if (w->count == w->room) {
-        w->room = w->room ? 2 * w->room : 64;
-        w->names = RedisModule_Realloc(w->names, w->room * sizeof *w->names);
-    }
+    w->names = array_grow(w->names, w->count, &w->room, sizeof *w->names);
     w->names[w->count++] = name;
 }
 

@@ -12,7 +12,7 @@
 
 int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
+    if (!lookup_arrived(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = clock_now_ms();
     long long deleted = 0, records = 0;
     bool changed = false, sent_native = native_sent(ctx);
@@ -71,7 +71,7 @@ int cmd_cdelex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 static int count_there(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, bool uses) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
+    if (!lookup_arrived(ctx, argv[1])) return REDISMODULE_OK;
     int64_t now_ms = clock_now_ms();
     long long found = 0;
     bool sent_native = native_sent(ctx);

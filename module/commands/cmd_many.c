@@ -49,7 +49,7 @@ static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
-    if (!lookup_settled(ctx, argv[1])) return REDISMODULE_OK;
+    if (!lookup_arrived(ctx, argv[1])) return REDISMODULE_OK;
     record ring[AHEAD];
     keys k = {argv + 1, argc - 1, 1, clock_now_ms(), native_sent(ctx)};
     RedisModule_ReplyWithArray(ctx, k.count);

@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/tryagain.h"
+#include "server/array.h"
 #include "server/clock.h"
 #include "server/pause.h"
 #include "server/reply.h"
@@ -85,17 +86,14 @@ void held_reply(RedisModuleCtx *ctx, int db, uint32_t place) {
         RedisModule_ReplyWithError(ctx, ERROR_MOVING);
         return;
     }
-    if (all.count == all.room) {
-        all.room = all.room ? 2 * all.room : 64;
-        all.list = RedisModule_Realloc(all.list, all.room * sizeof *all.list);
-    }
+    all.list = array_grow(all.list, all.count, &all.room, sizeof *all.list);
     if (all.count == 0) timer_set(ckv.ctx, &steps, STEP_MS);
     RedisModuleBlockedClient *client = RedisModule_BlockClient(ctx, run_again, NULL, NULL, 0);
     all.list[all.count++] = (held){client, db, place, clock_monotonic_us()};
 }
 
 /* Whether a command for this place would be served now. */
-static bool is_settled(int db, uint32_t place) {
+static bool has_arrived(int db, uint32_t place) {
     return maps_at(db, place) || tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_NO;
 }
 
@@ -106,13 +104,13 @@ static void step(RedisModuleCtx *ctx, void *unused) {
     size_t kept = 0;
     int db = -1;
     uint32_t place = 0;
-    bool settled = false;
+    bool arrived = false;
     for (size_t i = 0; i < all.count; i++) {
         held h = all.list[i];
-        if (h.db != db || h.place != place) settled = is_settled(h.db, h.place);
+        if (h.db != db || h.place != place) arrived = has_arrived(h.db, h.place);
         db = h.db;
         place = h.place;
-        if (settled || now_us - h.since_us >= LIMIT_US)
+        if (arrived || now_us - h.since_us >= LIMIT_US)
             RedisModule_UnblockClient(h.client, NULL);
         else
             all.list[kept++] = h;

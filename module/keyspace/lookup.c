@@ -117,7 +117,7 @@ bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
     return false;
 }
 
-bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *name) {
+bool lookup_arrived(RedisModuleCtx *ctx, RedisModuleString *name) {
     record r;
     if (places_layout() != PLACES_SLOTS) return true;
     lookup_answer answer = RedisModule_IsBlockedReplyRequest(ctx)

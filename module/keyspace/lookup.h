@@ -49,6 +49,6 @@ bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
  * All keys of a command are in one slot, so one of them stands for all; who was held has one key,
  * as of more the server itself says that they are on their way. False: the error is replied, or the
  * client held. */
-bool lookup_settled(RedisModuleCtx *ctx, RedisModuleString *key) LOOKUP_MUST_USE;
+bool lookup_arrived(RedisModuleCtx *ctx, RedisModuleString *key) LOOKUP_MUST_USE;
 
 #endif

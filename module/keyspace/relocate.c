@@ -4,6 +4,7 @@
 #include "keyspace/map_home.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
+#include "server/array.h"
 #include "server/clock.h"
 
 #include <string.h>
@@ -18,14 +19,11 @@ typedef struct misplaced {
 
 static struct {
     misplaced *maps;
-    size_t count, cap;
+    size_t count, room;
 } list;
 
 void relocate_later(int db, const RedisModuleString *name) {
-    if (list.count == list.cap) {
-        list.cap = list.cap ? 2 * list.cap : 64;
-        list.maps = RedisModule_Realloc(list.maps, list.cap * sizeof *list.maps);
-    }
+    list.maps = array_grow(list.maps, list.count, &list.room, sizeof *list.maps);
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
     list.maps[list.count++] =

@@ -3,6 +3,7 @@
 
 #include "keyspace/places.h"
 #include "keyspace/replicate.h"
+#include "server/array.h"
 #include "server/quiet.h"
 #include "server/settings.h"
 
@@ -50,10 +51,7 @@ static struct {
 } held;
 
 static void hold(const removed *r) {
-    if (held.count == held.room) {
-        held.room = held.room ? 2 * held.room : REMOVALS_STEP;
-        held.list = RedisModule_Realloc(held.list, held.room * sizeof *held.list);
-    }
+    held.list = array_grow(held.list, held.count, &held.room, sizeof *held.list);
     RedisModule_RetainString(NULL, r->key);
     held.list[held.count++] = *r;
 }

@@ -1,6 +1,7 @@
 /* watched.c: telling WATCH of records that go all at once. See watched.h. */
 #include "keyspace/watched.h"
 
+#include "server/array.h"
 #include "server/clock.h"
 #include "server/quiet.h"
 
@@ -30,10 +31,7 @@ typedef struct names {
 static bool note(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     names *n = context;
     if (map_expiry_ms(pos) <= n->now_ms) return true;
-    if (n->count == n->room) {
-        n->room = n->room ? 2 * n->room : 64;
-        n->list = RedisModule_Realloc(n->list, n->room * sizeof *n->list);
-    }
+    n->list = array_grow(n->list, n->count, &n->room, sizeof *n->list);
     n->list[n->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
     return true;
 }

@@ -6,6 +6,7 @@
 #include "keyspace/places.h"
 #include "keyspace/relocate.h"
 #include "keyspace/watched.h"
+#include "server/array.h"
 
 #include <string.h>
 
@@ -27,10 +28,7 @@ bool beside_loading(void) {
 }
 
 void beside_note(const RedisModuleString *name, bool misplaced) {
-    if (list.count == list.room) {
-        list.room = list.room ? 2 * list.room : 64;
-        list.maps = RedisModule_Realloc(list.maps, list.room * sizeof *list.maps);
-    }
+    list.maps = array_grow(list.maps, list.count, &list.room, sizeof *list.maps);
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
     list.maps[list.count++] = (noted){RedisModule_CreateString(NULL, text, len), misplaced};

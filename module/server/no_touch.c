@@ -2,14 +2,13 @@
 #include "server/no_touch.h"
 
 #include "ckv.h"
+#include "server/client_list.h"
 #include "server/filter.h"
-#include "server/own_call.h"
 #include "server/renamed.h"
 #include "server/reply.h"
 #include "server/version.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define KNOWN_MOST 64
@@ -109,68 +108,42 @@ static void disconnect(RedisModuleCtx *ctx, uint64_t client) {
     RedisModule_DeauthenticateAndCloseClient(ctx, client);
 }
 
-static bool has_flag(const char *flags, char flag) {
-    return memchr(flags, flag, strcspn(flags, " "));
-}
-
 /* In a transaction, held back, or just not any more. */
-static bool has_unseen(const char *flags) {
-    return has_flag(flags, 'x') || has_flag(flags, 'b') || has_flag(flags, 'u');
+static bool has_unseen(const listed_client *client) {
+    return listed_client_has(client, 'x') || listed_client_has(client, 'b') ||
+           listed_client_has(client, 'u');
 }
 
-/* By a line of CLIENT LIST. What takes the place of his command; NULL: the server may look for keys
- * before it. */
-static RedisModuleString *look_at_client(RedisModuleCtx *ctx, const char *line) {
+/* `instead`: what takes the place of his command, if the server may not look for keys before it. */
+static void look_at(RedisModuleCtx *ctx, const listed_client *client, void *instead) {
     void *disconnected = NULL;
-    const char *id = strstr(line, "id="), *flags = strstr(line, " flags=");
-    if (!id || !flags) return NULL;
-    uint64_t client = strtoull(id + strlen("id="), NULL, 10);
-    flags += strlen(" flags=");
-    bool has = has_flag(flags, 'T');
-    if (has && !crashes_server()) note(client);
-    if (!crashes_server()) return NULL;
-    is_doubted(client, &disconnected);
-    doubt_no_more(client);
-    if (has || has_unseen(flags)) doubt(client, has);
-    if (has && !disconnected) disconnect(ctx, client);
-    return !has ? NULL : has_flag(flags, 'P') ? quit : closing;
-}
-
-/* Of all that CLIENT LIST tells of, or of one. */
-static RedisModuleString *look_at_list(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {
-    size_t len = 0;
-    RedisModuleString *instead = NULL;
-    const char *list = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
-    char *text = RedisModule_Calloc(1, len + 1), *rest = text;
-    if (list) memcpy(text, list, len);
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
-        RedisModuleString *told = look_at_client(ctx, line);
-        if (told) instead = told;
-    }
-    RedisModule_Free(text);
-    if (reply) RedisModule_FreeCallReply(reply);
-    return instead;
+    bool has = listed_client_has(client, 'T');
+    if (has && !crashes_server()) note(client->id);
+    if (!crashes_server()) return;
+    is_doubted(client->id, &disconnected);
+    doubt_no_more(client->id);
+    if (has || has_unseen(client)) doubt(client->id, has);
+    if (has && !disconnected) disconnect(ctx, client->id);
+    if (has) *(RedisModuleString **)instead = listed_client_has(client, 'P') ? quit : closing;
 }
 
 static void begin(RedisModuleCtx *ctx) {
+    RedisModuleString *instead;
     doubt_nobody();
-    RedisModuleCallReply *list = own_call(ctx, renamed_to("client"), "c", "LIST");
-    listed = list != NULL;
+    listed = client_list(ctx, 0, look_at, &instead);
     if (!listed && crashes_server())
         ckv_log("warning", "CLIENT goes by a name that is not known: this server crashes where "
                            "somebody has CLIENT NO-TOUCH ON already");
-    look_at_list(ctx, list);
 }
 
 /* What a client is doubted for has run when he is in no transaction and not held back any more: the
  * server is asked until then. While he is being disconnected he is doubted still. */
 static bool may_look_for(filtered *command) {
     void *disconnected;
+    RedisModuleString *instead = NULL;
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
     if (!is_doubted(client, &disconnected)) return true;
-    long long id = (long long)client;
-    RedisModuleCallReply *list = own_call(ckv.ctx, renamed_to("client"), "ccl", "LIST", "ID", id);
-    RedisModuleString *instead = look_at_list(ckv.ctx, list);
+    client_list(ckv.ctx, client, look_at, &instead);
     if (!instead) return true;
     RedisModule_RetainString(NULL, instead);
     RedisModule_CommandFilterArgReplace(command, 0, instead);

@@ -225,9 +225,9 @@ void leave_before_map(void) {
     lent_before_map(move_back_in_pause);
 }
 
-void leave_settle(void) {
+void leave_catch_up(void) {
     tell_untold();
-    lent_settle(leave_now);
+    lent_catch_up(leave_now);
 }
 
 void leave_start(RedisModuleCtx *ctx) {

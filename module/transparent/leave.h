@@ -56,7 +56,7 @@ void leave_before_map(void);
 /* Before a command is looked at, but not, where something is untold, one that another calls: the
  * AOF is told of what moved while a pause of all writes kept it as it was, or within a call; and
  * what left for a client of a replica's own comes back, where it may. */
-void leave_settle(void);
+void leave_catch_up(void);
 /* Whether there is something to tell. */
 bool leave_untold(void);
 

@@ -211,7 +211,7 @@ static void take_all_needed(RedisModuleDict **keys) {
     names_free(&all);
 }
 
-void lent_settle(move_calls_handle *leave) {
+void lent_catch_up(move_calls_handle *leave) {
     RedisModuleDict *keys = NULL;
     if ((!needed && !older.names) || role_mirrors() || role_loads(ckv.ctx)) return;
     take_all_needed(&keys);

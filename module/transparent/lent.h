@@ -44,7 +44,7 @@ void lent_before_map(move_calls_handle *back_in_pause);
 void lent_before_file(void);
 
 /* Before a command is looked at: `leave` is called for what has to leave for good. */
-void lent_settle(move_calls_handle *leave);
+void lent_catch_up(move_calls_handle *leave);
 
 /* A client's EXEC comes: `leave` is called for each key that its commands need. */
 void lent_to_exec(uint64_t client, move_calls_handle *leave);

@@ -414,7 +414,7 @@ bool permission_changing(void) {
     return users.changing;
 }
 
-void permission_settle(void) {
+void permission_changed(void) {
     if (!may_look()) return;
     forget();
     users.changing = false;

@@ -30,12 +30,11 @@ typedef enum permission_way {
     PERMISSION_DENIED,   /* the same: the server will refuse it */
 } permission_way;
 
-/* The rules of users change now, or at any moment until they are settled: who may what is asked
- * command by command then. They are settled when all users can be looked at, which takes long where
- * there are many. */
+/* The rules of users change now, or at any moment until they have: who may what is asked command by
+ * command then. When they have, all users are looked at, which takes long where there are many. */
 void permission_change(void);
 bool permission_changing(void);
-void permission_settle(void);
+void permission_changed(void);
 
 /* How the command of that number in a list of names, given once, is to be run for its sender. */
 #define PERMISSION_NAMES_MAX 64

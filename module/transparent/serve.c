@@ -267,14 +267,14 @@ static void rename_command(filtered *f, RedisModuleString *name) {
  */
 static bool acl_queued;
 
-static void settle_rules(void) {
+static void end_change_of_rules(void) {
     bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (!within && !transactions_held_back()) permission_settle();
+    if (!within && !transactions_held_back()) permission_changed();
 }
 
 /* Puts our command in the place of the server's. False: that is left. */
 static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
-    if (permission_changing()) settle_rules();
+    if (permission_changing()) end_change_of_rules();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
         rename_command(f, served_asking(e->served));
@@ -481,7 +481,7 @@ static void filter(filtered *f) {
     size_t len;
     bool paused = pause_holds();
     leave_loaded();
-    if (!paused && !(leave_untold() && is_within(f))) leave_settle();
+    if (!paused && !(leave_untold() && is_within(f))) leave_catch_up();
     if ((paused || lent_any()) && !is_called(f)) {
         if (names_map(f)) leave_before_map();
         if (writes_file(f)) lent_before_file();

@@ -3,14 +3,12 @@
 
 #include "keyspace/native_calls.h"
 #include "keyspace/queued.h"
+#include "server/array.h"
+#include "server/client_list.h"
 #include "server/clock.h"
-#include "server/own_call.h"
 #include "server/pause.h"
 #include "server/timer.h"
 #include "transparent/catalogue.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Counting looks at all clients, so it takes this share of the time at most, 1 in n. But one that
  * took long, because a thread of the server had to be waited for, does not put off the next for
@@ -30,45 +28,26 @@ static void count_later(int64_t after_ms) {
 /* What the list of clients tells. */
 typedef struct clients {
     uint64_t *in_transaction;
-    size_t count;
+    size_t count, room;
     bool blocked; /* some are, and will look at several keys again */
 } clients;
 
-/* What stands behind a word of a client's line; NULL: there is none. */
-static const char *behind(const char *line, const char *end, const char *word) {
-    const char *at = memmem(line, (size_t)(end - line), word, strlen(word));
-    return at ? at + strlen(word) : NULL;
-}
-
 /* Whether the last command of a client is one that blocks and looks at several keys then. */
-static bool looks_again(const char *line, const char *end) {
-    const char *name = behind(line, end, " cmd="), *to = name;
-    while (to && to < end && *to != ' ' && *to != '\n') to++;
-    const catalogue_entry *e = name ? catalogue_own(name, (size_t)(to - name)) : NULL;
-    return !name || (e && e->blocks);
+static bool looks_again(const listed_client *client) {
+    const catalogue_entry *e = catalogue_own(client->command, client->command_len);
+    return client->command_len == 0 || (e && e->blocks);
 }
 
-/* Of a list of clients: "id=3 addr=... flags=x db=0 ... multi=1". In Valkey 9 a client that has
- * ended its transaction keeps multi=0, so it is the flag that tells. */
-static clients list_in_transaction(const char *text, size_t len) {
-    clients c = {NULL, 0, false};
-    const char *end = text + len;
-    for (const char *line = text, *next; line < end; line = next) {
-        next = memchr(line, '\n', (size_t)(end - line));
-        next = next ? next + 1 : end;
-        const char *id = behind(line, next, "id="), *flags = behind(line, next, " flags=");
-        bool open = false, blocked = false;
-        for (; flags && flags < next && *flags != ' '; flags++) {
-            open |= *flags == 'x';
-            blocked |= *flags == 'b';
-        }
-        c.blocked |= blocked && looks_again(line, next);
-        if (!id || !open) continue;
-        c.in_transaction =
-            RedisModule_Realloc(c.in_transaction, (c.count + 1) * sizeof *c.in_transaction);
-        c.in_transaction[c.count++] = strtoull(id, NULL, 10);
-    }
-    return c;
+/* In Valkey 9 a client that has ended its transaction keeps multi=0, so it is the flag that tells.
+ */
+static void note_client(RedisModuleCtx *ctx, const listed_client *client, void *data) {
+    (void)ctx;
+    clients *c = data;
+    if (listed_client_has(client, 'b') && looks_again(client)) c->blocked = true;
+    if (!listed_client_has(client, 'x')) return;
+    c->in_transaction =
+        array_grow(c->in_transaction, c->count, &c->room, sizeof *c->in_transaction);
+    c->in_transaction[c->count++] = client->id;
 }
 
 /* Looked at twice: what was held back runs in the round that follows. */
@@ -83,19 +62,15 @@ static bool in_doubt(void) {
 }
 
 static void look_at_all(RedisModuleCtx *ctx) {
+    clients c = {NULL, 0, 0, false};
     native_note_call("client|list");
-    RedisModuleCallReply *list = own_call(ctx, "CLIENT", "c", "LIST");
-    size_t len = 0;
-    const char *text = list ? RedisModule_CallReplyStringPtr(list, &len) : NULL;
-    if (text) {
-        clients c = list_in_transaction(text, len);
+    if (client_list(ctx, 0, note_client, &c)) {
         queued_counted(c.count);
         if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);
         if (listener) listener(c.in_transaction, c.count);
         if (!c.blocked) queued_await_no_more();
-        RedisModule_Free(c.in_transaction);
     }
-    if (list) RedisModule_FreeCallReply(list);
+    RedisModule_Free(c.in_transaction);
 }
 
 static void count_transactions(RedisModuleCtx *ctx, void *unused) {

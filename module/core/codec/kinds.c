@@ -195,7 +195,7 @@ static double best_split(learner *l, uint32_t kind) {
 }
 
 /* Gives all samples to where they fit best, a few times. */
-static void settle(learner *l) {
+static void assign_all(learner *l) {
     for (int round = 0; round < ROUNDS; round++) {
         pace_keep();
         count_all(l, l->of);
@@ -208,7 +208,7 @@ static void settle(learner *l) {
 static uint32_t choose(learner *l) {
     double gain = 0;
     uint32_t kind = l->kinds;
-    settle(l);
+    assign_all(l);
     for (uint32_t k = 0; k < l->kinds; k++) {
         double more = large_enough(l, l->of, k) ? best_split(l, k) : 0;
         if (more <= gain) continue;
@@ -237,7 +237,7 @@ uint32_t kinds_learn(const mem *m, const phrase_sample *samples, size_t n, kinds
     pick(l, samples, n);
     for (uint32_t kind; l->kinds < KINDS_MAX && (kind = choose(l)) < l->kinds; l->kinds++)
         memcpy(l->of, l->all, l->n);
-    settle(l);
+    assign_all(l);
     *model = l->model;
     for (uint32_t k = 0; k < KINDS_LANES; k++) model->kind[k] = k < l->kinds ? (uint8_t)k : 0;
     uint32_t kinds = l->kinds;

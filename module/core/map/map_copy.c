@@ -60,7 +60,7 @@ map *map_copy(const map *m) {
         map_free(copy);
         return NULL;
     }
-    uncounted_settle(m->shared);
+    uncounted_count_out(m->shared);
     /* The allocator may have given blocks of other sizes. */
     map_totals counted = copy->totals;
     copy->totals = m->totals;

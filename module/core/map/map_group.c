@@ -38,7 +38,7 @@ void map_join(map *m, map_group *group) {
 void map_leave(map *m) {
     if (!m->group) return;
     map_young_part(m);
-    uncounted_settle(m->shared);
+    uncounted_count_out(m->shared);
     map_size now = map_size_now(m);
     const map_size nothing = {0};
     add(m, &nothing, &now);

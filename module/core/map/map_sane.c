@@ -58,7 +58,7 @@ static bool list_sane(const map *m) {
 
 bool map_sane(map *m) {
     checking c = {.m = m, .sane = true};
-    uncounted_settle(m->shared);
+    uncounted_count_out(m->shared);
     for (uint32_t i = 0; i < m->buckets; i++) {
         if (!pages_sane(m, i, &c.found)) return false;
         if (!map_each(m, i, check_record, &c)) return false;

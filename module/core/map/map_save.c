@@ -12,7 +12,7 @@
 /* ---- the head -------------------------------------------------------------------------------- */
 
 void map_save_head(const map *m, uint64_t head[MAP_HEAD]) {
-    uncounted_settle(m->shared);
+    uncounted_count_out(m->shared);
     const uint64_t numbers[MAP_HEAD] = {m->secret[0], m->secret[1], m->buckets, m->totals.key_bytes,
                                         m->totals.value_bytes};
     memcpy(head, numbers, sizeof numbers);

@@ -10,7 +10,7 @@ static uncounted_batch *new_batch(codecs *codecs, uint8_t codec) {
     if (!b) return NULL;
     b->with = codecs_get(codecs, codec);
     b->codec = codec;
-    b->settled = false;
+    b->counted_out = false;
     b->count = b->used = 0;
     codecs_hold(codecs, codec);
     return b;
@@ -68,7 +68,7 @@ static void count_out(map *m, size_t len) {
 }
 
 void uncounted_end(map_shared *s, uncounted_batch *b) {
-    for (uint32_t i = 0; !b->settled && i < b->count; i++)
+    for (uint32_t i = 0; !b->counted_out && i < b->count; i++)
         count_out(b->items[i].from, b->items[i].raw_len);
     for (int i = 0; i < UNCOUNTED_AWAY; i++)
         if (s->uncounted.away[i] == b) s->uncounted.away[i] = NULL;
@@ -83,18 +83,18 @@ bool uncounted_any(const map_shared *s) {
 }
 
 /* Another thread may be counting it, too. */
-static void settle(uncounted_batch *b) {
-    for (uint32_t i = 0; !b->settled && i < b->count; i++)
+static void count_out_batch(uncounted_batch *b) {
+    for (uint32_t i = 0; !b->counted_out && i < b->count; i++)
         count_out(b->items[i].from, raw_len(b, i));
-    b->settled = true;
+    b->counted_out = true;
 }
 
-void uncounted_settle(map_shared *s) {
+void uncounted_count_out(map_shared *s) {
     uncounted_values *u = &s->uncounted;
     for (int i = 0; i < UNCOUNTED_AWAY; i++)
-        if (u->away[i]) settle(u->away[i]);
+        if (u->away[i]) count_out_batch(u->away[i]);
     if (!u->open) return;
-    settle(u->open);
+    count_out_batch(u->open);
     uncounted_end(s, u->open);
     u->open = NULL;
     u->full = false;

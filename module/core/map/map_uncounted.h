@@ -11,7 +11,7 @@
  * counted at once.
  *
  * Only a map of a group has such values: one that leaves its group, is saved or copied counts all
- * of them first (uncounted_settle()). That bounds how many there may be:
+ * of them first (uncounted_count_out()). That bounds how many there may be:
  * UNCOUNTED_AWAY + 1 batches, 128 KB of codes.
  */
 #ifndef CKV_MAP_UNCOUNTED_H
@@ -29,6 +29,6 @@ void uncounted_end(map_shared *s, uncounted_batch *b);
 bool uncounted_any(const map_shared *s);
 
 /* Counts all there are, here and now. */
-void uncounted_settle(map_shared *s);
+void uncounted_count_out(map_shared *s);
 
 #endif

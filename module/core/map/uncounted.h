@@ -23,7 +23,7 @@ typedef struct uncounted_item {
 typedef struct uncounted_batch {
     const codec *with; /* kept as long as the batch is there */
     uint8_t codec;     /* its id */
-    bool settled;      /* the maps' thread has counted it itself; no other looks at this */
+    bool counted_out;  /* the maps' thread has counted it itself; no other looks at this */
     uint32_t count, used;
     uncounted_item items[UNCOUNTED_ITEMS];
     uint8_t bytes[UNCOUNTED_BYTES];

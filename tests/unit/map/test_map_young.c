@@ -180,7 +180,7 @@ static void count_one(void) {
 
 static void toggle_counting(void) {
     all.uncounted.exchange = all.uncounted.exchange ? NULL : exchange;
-    if (!all.uncounted.exchange) uncounted_settle(&all);
+    if (!all.uncounted.exchange) uncounted_count_out(&all);
 }
 
 /* ---- another map with the same records ------------------------------------------------------- */
