@@ -92,15 +92,15 @@ def test_taken_only_if_worth_it(own_server):
     with server.client() as r:
         # Keys and values of both halves are alike, and mostly what nobody can learn: no dictionary is better by chance.
         random = Random(1)
-        ids = random.sample(range(10**8, 10**9), 20_000)
+        ids = random.sample(range(10**8, 10**9), 6000)
         records = [(b"json:%d" % i, b'{"id": %d, "token": "%0200x"}' % (i, random.getrandbits(800))) for i in ids]
-        r.execute_command("CMSET", *chain.from_iterable(records[:10_000]))
+        r.execute_command("CMSET", *chain.from_iterable(records[:3000]))
         r.execute_command("CKV", "TRAIN")
         trained = info(r)["trainings"]
-        r.execute_command("CMSET", *chain.from_iterable(records[10_000:]))
+        r.execute_command("CMSET", *chain.from_iterable(records[3000:]))
         wait_for(lambda: "not taken" in server.log(), what="a training for nothing")
         assert info(r)["trainings"] == trained
-        stored = dict(records) | load(r, texts(20_000))
+        stored = dict(records) | load(r, texts(8000))
         wait_for(lambda: info(r)["trainings"] > trained, what="dictionaries for the new kind of data")
         assert_stored(r, stored)
 
