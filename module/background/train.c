@@ -23,8 +23,9 @@
 /* Until the first codec is there everything takes many times the room: it is learned from this much
  * at most, in seconds, and counts as learned from no more. Bytes. */
 #define FIRST_SAMPLE (2u << 20)
-/* Of ckv.maxmemory a codec takes no more, or it would fill it when that is lowered. */
-#define CODEC_LIMIT_SHARE(n) ((n) / 8)
+/* A codec takes this share of ckv.maxmemory at most, 1 in n, or it would fill it when that is
+ * lowered. */
+#define LIMIT_SHARE 8
 /* A codec is given up that takes more than it may by so many times. */
 #define OUTSIZED 2
 /* Of a core, for the thread that learns while no client waits, and something of the data is known
@@ -71,25 +72,26 @@ static uint64_t raw_bytes(void) {
     return all.key_bytes + all.value_bytes;
 }
 
+/* Bytes that ckv.maxmemory lets a codec take, for however much data. */
+static uint64_t limited(void) {
+    uint64_t share = (uint64_t)ckv.config.maxmemory / LIMIT_SHARE, least = CODEC_BYTES_MIN;
+    if (ckv.config.maxmemory == 0) return UINT64_MAX;
+    return share > least ? share : least;
+}
+
 /* Bytes that a codec for so much raw data may take. */
 static size_t allowance(uint64_t raw) {
-    uint64_t limit = (uint64_t)ckv.config.maxmemory, bytes = CODEC_SHARE(raw);
-    if (limit > 0 && bytes > CODEC_LIMIT_SHARE(limit)) bytes = CODEC_LIMIT_SHARE(limit);
-    if (bytes < CODEC_BYTES_MIN) bytes = CODEC_BYTES_MIN;
-    if (bytes > (uint64_t)ckv.config.dictionary_size) bytes = (uint64_t)ckv.config.dictionary_size;
-    return bytes;
+    uint64_t most = limited(), set = (uint64_t)ckv.config.dictionary_size;
+    return codec_allowance(raw, set < most ? set : most);
 }
 
 /* Whether the current codec is one for much more data, or for a much higher limit. */
 static bool outsized(uint64_t raw) {
     const codec *c = codecs_current(&ckv.shared.codecs);
-    uint64_t limit = (uint64_t)ckv.config.maxmemory, least = CODEC_BYTES_MIN;
-    uint64_t by_data = CODEC_SHARE(raw) > least ? CODEC_SHARE(raw) : least;
-    uint64_t by_limit = CODEC_LIMIT_SHARE(limit) > least ? CODEC_LIMIT_SHARE(limit) : least;
+    uint64_t by_data = codec_allowance(raw, UINT64_MAX);
     /* The first codec was learned from less than it is for. */
     bool by_far = c->data_bytes > GROWN * raw || c->bytes > GROWN * by_data;
-    return (by_far && c->bytes > OUTSIZED * by_data) ||
-           (limit > 0 && c->bytes > OUTSIZED * by_limit);
+    return (by_far && c->bytes > OUTSIZED * by_data) || c->bytes / OUTSIZED > limited();
 }
 
 /* Whether the current codec may stay: no client has asked for another, and it takes no more than it

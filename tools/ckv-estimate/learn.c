@@ -23,13 +23,6 @@ static double raw_bytes(const sample *s) {
     return bytes;
 }
 
-/* As background/train.c has it, where there is no maxmemory. */
-static size_t allowance(double raw) {
-    double bytes = CODEC_SHARE(raw);
-    if (bytes < CODEC_BYTES_MIN) bytes = CODEC_BYTES_MIN;
-    return bytes < DEFAULT_DICTIONARY_SIZE ? (size_t)bytes : DEFAULT_DICTIONARY_SIZE;
-}
-
 /* Short ones first, as the server has them: what is tried on some of them is tried on the first. */
 static size_t gather_values(const sample *s, const selection *chosen, phrase_sample *values) {
     size_t count = 0;
@@ -79,7 +72,8 @@ void learn(const sample *s, const selection *chosen, const entries *stored, code
     codec_samples samples = {.values = values, .keys = keys};
     samples.value_count = gather_values(s, chosen, values);
     samples.key_count = gather_keys(stored, keys);
-    codec *c = codec_train(&mem_libc, &samples, allowance(raw), DEFAULT_COMPRESSION_LEVEL);
+    size_t max_bytes = codec_allowance((uint64_t)raw, DEFAULT_DICTIONARY_SIZE);
+    codec *c = codec_train(&mem_libc, &samples, max_bytes, DEFAULT_COMPRESSION_LEVEL);
     if (!c) fail(1, "out of memory");
     size_t len = codec_save_size(c);
     uint8_t *file = allocate(len);

@@ -10,9 +10,14 @@
 #define CODEC_SAMPLE_KEYS   (4u << 20)
 #define CODEC_SAMPLE_VALUE  (16u << 10)
 
-/* A codec's memory: at least this, and at most this share of the raw data, 3%. */
+/* What a codec may take that learns from little. Bytes. */
 #define CODEC_BYTES_MIN (64u << 10)
-#define CODEC_SHARE(n)  ((n) / PHRASE_RECORDS)
+/* What one may take for `raw` bytes of keys and values: 3% of them, or that; never above `most`. */
+static inline uint64_t codec_allowance(uint64_t raw, uint64_t most) {
+    uint64_t bytes = raw / PHRASE_RECORDS;
+    if (bytes < CODEC_BYTES_MIN) bytes = CODEC_BYTES_MIN;
+    return bytes < most ? bytes : most;
+}
 
 typedef struct codec_samples {
     const phrase_sample *keys; /* stems, and whole keys of singles, as they will be encoded */
