@@ -200,7 +200,7 @@ static bool follows_only(int flags) {
 }
 
 static const char *kept_by(RedisModuleCtx *ctx) {
-    int flags = RedisModule_GetContextFlags(ctx);
+    int flags = role_flags(ctx);
     uint64_t now_us = clock_monotonic_us();
     if (pause_holds()) mover.paused_us = now_us;
     if (role_loads_aside(ctx)) return "a file that is loaded";

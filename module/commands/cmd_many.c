@@ -37,6 +37,20 @@ static record *begin_ahead(RedisModuleCtx *ctx, const keys *k, int i, record rin
     return &ring[i % AHEAD];
 }
 
+/* To look at a number makes text of it, for as long as it is there. */
+static void reply_value_itself(RedisModuleCtx *ctx, RedisModuleString *name) {
+    size_t len;
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, name, REDISMODULE_READ);
+    if (RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_STRING) {
+        const char *value = RedisModule_StringDMA(key, &len, REDISMODULE_READ);
+        RedisModule_ReplyWithStringBuffer(ctx, value, len);
+    } else {
+        RedisModule_ReplyWithNull(ctx);
+    }
+    RedisModule_CloseKey(key);
+}
+
+/* GET may have another name, or be taken away. */
 static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
     RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "get", &key, 1);
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING) {
@@ -44,7 +58,7 @@ static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
         return;
     }
     if (reply) RedisModule_FreeCallReply(reply);
-    RedisModule_ReplyWithNull(ctx);
+    reply_value_itself(ctx, key);
 }
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

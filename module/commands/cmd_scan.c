@@ -140,15 +140,17 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
     return true;
 }
 
-/* Goes on from a cursor until `count` records have been looked at; returns the next one. */
+/* Goes on from a cursor until `count` records have been looked at, and on to where there is a map
+ * again: no page is told of nothing. Returns the next cursor. */
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
-    while (g->looked_at < count && cursor >> 32 < ckv.places) {
+    while (cursor >> 32 < ckv.places) {
         uint64_t place = cursor >> 32, position = MAP_SCAN_END;
         const keyed_map *s = maps_served_at(g->filter.db, (uint32_t)place);
+        if (s && g->looked_at >= count) return cursor;
         if (s) position = map_scan(s->m, (uint32_t)cursor, gather, g);
         cursor = (place << 32) + position;
     }
-    return cursor >> 32 < ckv.places ? cursor : 0;
+    return 0;
 }
 
 static int reply_scan(RedisModuleCtx *ctx, const gathering *g, uint64_t cursor) {

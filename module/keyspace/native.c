@@ -159,11 +159,18 @@ static bool wrote_nothing(const char *name, RedisModuleString **argv, int argc,
     return !null && set_has(argv, argc, "nx");
 }
 
+/* What is told while a slot arrives is dropped: then it is noted. */
+static void note_if_arriving(RedisModuleCtx *ctx, RedisModuleString *key) {
+    if (untold_arrives(key)) untold_note((uint64_t)RedisModule_GetSelectedDb(ctx), key);
+}
+
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     prefix_state state = prefixes_match_name(key);
     if (state == PREFIX_LEAVING) replicate_move_out(ctx, key);
     bool left = queued_holds(key) || (untold_arrives(key) && native_exists(ctx, key));
-    if (state == PREFIX_SERVING && left) replicate_moved_out(ctx, key);
+    if (state != PREFIX_SERVING || !left) return;
+    replicate_moved_out(ctx, key);
+    note_if_arriving(ctx, key);
 }
 
 static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -198,12 +205,14 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (what == WRITTEN_NOTHING) note_if_long(argv[1], reply);
     native_reply(ctx, reply);
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
-    if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1]))
+    if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1])) {
         replicate_left(ctx, argv[1]);
-    else if (is_long)
+        note_if_arriving(ctx, argv[1]);
+    } else if (is_long) {
         put_aside(argv[1]);
-    else
+    } else {
         native_take_in(ctx, argv[1]);
+    }
     return REDISMODULE_OK;
 }
 

@@ -52,7 +52,7 @@ bool own_records_have(int db, const RedisModuleString *key) {
     return !missing;
 }
 
-static void forget_all(void) {
+void own_records_forget(void) {
     spent_take(&names, NULL, NULL);
     if (next) RedisModule_FreeString(NULL, next);
     next = NULL;
@@ -88,7 +88,7 @@ static bool expire_one(RedisModuleCtx *ctx, RedisModuleString *name, own_records
 void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     int flags = RedisModule_GetContextFlags(ctx);
     ckv.shared.follows = flags & REDISMODULE_CTX_FLAGS_SLAVE;
-    if (!ckv.shared.follows) forget_all();
+    if (!ckv.shared.follows) own_records_forget();
     if (!names || role_loads(ctx)) return;
     RedisModuleString *list[AT_ONCE];
     size_t count = take_names(list);

@@ -14,6 +14,9 @@ bool own_records_start(RedisModuleCtx *ctx);
 /* A record has been given an expiry by a command. */
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len);
 
+/* Other data takes the place of all there is. */
+void own_records_forget(void);
+
 /* Whether that is kept in mind of a key. */
 bool own_records_have(int db, const RedisModuleString *key);
 

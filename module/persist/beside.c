@@ -3,6 +3,7 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/migration.h"
+#include "keyspace/own_records.h"
 #include "keyspace/places.h"
 #include "keyspace/relocate.h"
 #include "keyspace/watched.h"
@@ -56,6 +57,7 @@ static void take_over(void) {
     watched_db(-1);
     maps_unlist_db(-1);
     migration_flushed(-1);
+    own_records_forget();
     /* The size of a database leaves out slots on their way here, and takes long to ask then. */
     bool slots = places_layout() == PLACES_SLOTS;
     for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++) {

@@ -7,6 +7,7 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/maps.h"
 #include "keyspace/migration.h"
+#include "keyspace/own_records.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/watched.h"
 #include "persist/aof_rewrite.h"
@@ -103,6 +104,7 @@ static void on_flush(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void
     watched_db(info->dbnum);
     maps_unlist_db(info->dbnum);
     migration_flushed(info->dbnum);
+    if (info->dbnum < 0) own_records_forget();
 }
 
 static void on_swap(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

@@ -41,6 +41,7 @@ void feed_check(RedisModuleCtx *ctx) {
     if (now_ms >= checked_ms && now_ms - checked_ms < CHECK_EVERY_MS) return;
     checked_ms = now_ms;
     replicas = replicas_possible(ctx);
-    needed = replicas || RedisModule_GetContextFlags(ctx) &
-                             (REDISMODULE_CTX_FLAGS_AOF | REDISMODULE_CTX_FLAGS_ACTIVE_CHILD);
+    int somebody = REDISMODULE_CTX_FLAGS_AOF | REDISMODULE_CTX_FLAGS_ACTIVE_CHILD |
+                   REDISMODULE_CTX_FLAGS_SLAVE;
+    needed = replicas || RedisModule_GetContextFlags(ctx) & somebody;
 }

@@ -9,8 +9,9 @@
  * the data for it, though, and no more does an AOF that is switched on get anything before. So it
  * does to take a fork, of any kind, for a sign that there will be somebody, and to look again
  * between commands: nobody is fed when INFO says so and no child is at work. Whether it is a
- * replica INFO knows by then. A replica's partial
- * resynchronization needs a backlog, which INFO tells of too.
+ * replica INFO knows by then. A replica's partial resynchronization needs a backlog, which INFO
+ * tells of too. Valkey 9 switches the AOF of a replica on again without a fork, behind a full sync
+ * whose file it takes for the AOF's: while a server follows another there may be somebody.
  */
 #ifndef CKV_FEED_H
 #define CKV_FEED_H

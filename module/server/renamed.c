@@ -27,9 +27,9 @@ void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size
 }
 
 const char *renamed_needed(void) {
-    static const char *const needed[] = {"command",   "client",   "set",    "mset",
-                                         "append",    "setrange", "incrby", "persist",
-                                         "pexpireat", "del",      "unlink"};
+    static const char *const needed[] = {"command",  "client", "set",      "mset",      "append",
+                                         "setrange", "incrby", "persist",  "pexpireat", "del",
+                                         "unlink",   "lrange", "smembers", "zrange"};
     enum { COUNT = sizeof needed / sizeof *needed };
     RedisModuleString *names[COUNT];
     bool renamed[COUNT];

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
 
@@ -30,6 +31,26 @@ bool role_listen(RedisModuleCtx *ctx, role_changed *told) {
                                               on_change) == REDISMODULE_OK;
 }
 
+/* Valkey says so when its first tick for the cluster comes; timers come before, and more than one
+ * of them where a file was loaded. */
+static bool is_replica_by_cluster(void) {
+    char id[REDISMODULE_NODE_ID_LEN + 1] = "";
+    int flags = 0;
+    memcpy(id, RedisModule_GetMyClusterID(), REDISMODULE_NODE_ID_LEN);
+    return RedisModule_GetClusterNodeInfo(ckv.ctx, id, NULL, NULL, NULL, &flags) ==
+               REDISMODULE_OK &&
+           flags & REDISMODULE_NODE_SLAVE;
+}
+
+int role_flags(RedisModuleCtx *ctx) {
+    static bool told; /* whether it follows */
+    int flags = RedisModule_GetContextFlags(ctx), slave = REDISMODULE_CTX_FLAGS_SLAVE;
+    if (!told)
+        told =
+            !(flags & REDISMODULE_CTX_FLAGS_CLUSTER) || flags & slave || !is_replica_by_cluster();
+    return told ? flags : flags | slave;
+}
+
 bool role_loads(RedisModuleCtx *ctx) {
     int flags = RedisModule_GetContextFlags(ctx);
     return (flags & REDISMODULE_CTX_FLAGS_LOADING) &&
@@ -46,7 +67,7 @@ bool role_repeats(RedisModuleCtx *ctx) {
 }
 
 bool role_follows(RedisModuleCtx *ctx) {
-    return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE || role_repeats(ctx);
+    return role_flags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE || role_repeats(ctx);
 }
 
 int64_t role_seen_from(RedisModuleCtx *ctx, int64_t at_ms, int64_t now_ms) {
@@ -72,7 +93,7 @@ bool role_may_expire(RedisModuleCtx *ctx) {
 }
 
 bool role_keeps_expired(RedisModuleCtx *ctx) {
-    int flags = RedisModule_GetContextFlags(ctx);
+    int flags = role_flags(ctx);
     int mirror = REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_READONLY;
     bool kept = (flags & mirror) == mirror || settings_import_mode() || pause_holds();
     return kept && !role_repeats(ctx);
@@ -97,5 +118,5 @@ bool role_may_evict(RedisModuleCtx *ctx) {
 
 bool role_mirrors(void) {
     int mirrors = REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_CLUSTER;
-    return (RedisModule_GetContextFlags(NULL) & mirrors) == mirrors;
+    return (role_flags(NULL) & mirrors) == mirrors;
 }

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* RedisModule_GetContextFlags(), and SLAVE also in the first moment of a replica in a cluster. */
+int role_flags(RedisModuleCtx *ctx);
+
 /* Whether a file is loaded; not where clients go on meanwhile with the data of before. */
 bool role_loads(RedisModuleCtx *ctx);
 /* Whether one is loaded at all. */

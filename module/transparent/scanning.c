@@ -48,6 +48,7 @@ bool scanning_is_array(RedisModuleCallReply *reply) {
 void scanned_take(RedisModuleCtx *ctx, scanned *s, RedisModuleCallReply *keys,
                   scanning_wanted *wanted) {
     size_t n = RedisModule_CallReplyLength(keys);
+    size_t before = s->count;
     s->keys = RedisModule_Realloc(s->keys, (s->count + n + 1) * sizeof *s->keys);
     for (size_t i = 0; i < n; i++) {
         RedisModuleString *key =
@@ -57,6 +58,7 @@ void scanned_take(RedisModuleCtx *ctx, scanned *s, RedisModuleCallReply *keys,
         else if (key)
             RedisModule_FreeString(ctx, key);
     }
+    s->left_out = n - (s->count - before);
 }
 
 void scanned_free(RedisModuleCtx *ctx, scanned *s) {

@@ -55,6 +55,7 @@ bool scanning_is_array(RedisModuleCallReply *reply);
 typedef struct scanned {
     RedisModuleString **keys;
     size_t count;
+    size_t left_out; /* of the array that was taken last */
 } scanned;
 
 /* Takes those keys of an array that are wanted. At once: a map may go when what follows meets what

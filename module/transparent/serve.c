@@ -306,6 +306,14 @@ static bool fits(const catalogue_entry *e, int argc) {
     return e->arity > 0 ? argc == e->arity : argc >= -e->arity;
 }
 
+/* SET with GET: who may only write is refused as it is queued, and with it the transaction. */
+static bool is_refused_later(filtered *f, const catalogue_entry *e, int argc) {
+    bool reads = false;
+    if (!is_queued(f) || strcmp(e->name, "set") != 0) return false;
+    for (int i = 3; i < argc; i++) reads |= arg_is(filter_arg(f, i), "get");
+    return reads && !will_run();
+}
+
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
     int first = 1, last = 1, step = 1;
     if (!fits(e, argc)) return;
@@ -322,6 +330,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
         if (served_writes_strings(e->served)) tell_replicas(f, first, last, step);
         return;
     }
+    if (is_refused_later(f, e, argc)) return;
     if (!keyless) leave_expired(f, first, last, step);
     if (!keyless && !served_writes_strings(e->served) && is_about_no_record(f, first, last, step))
         return;
@@ -378,9 +387,11 @@ static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
 
 /* ACL and CONFIG: whether users may have other rights behind it. */
 static bool changes_rules(filtered *f, int argc) {
-    static const char *const words[] = {"set", "setuser", "deluser", "load"};
+    static const char *const words[] = {"setuser", "deluser", "load"};
     for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
         if (arg_is(filter_arg(f, 1), words[w])) return true;
+    for (int i = 2; i < argc; i += 2)
+        if (arg_is(filter_arg(f, i), "requirepass")) return true;
     return false;
 }
 
@@ -468,6 +479,15 @@ static bool names_map(filtered *f) {
     return named;
 }
 
+/* What a replica in a cluster has under the name of a map its primary did not have when it took in
+ * the one that comes (an import of the slot had failed there, say). The server would keep it, and
+ * the replica would go on without the other. */
+static void restore_over(filtered *f) {
+    int argc = RedisModule_CommandFilterArgsCount(f);
+    if (argc < 4 || !role_mirrors() || places_of_name(filter_arg(f, 1)) == PLACES_NONE) return;
+    RedisModule_CommandFilterArgInsert(f, argc, RedisModule_CreateString(NULL, "REPLACE", 7));
+}
+
 /* Whether a command writes a file, or EXEC may run one that does, or that is about a map. */
 static bool writes_file(filtered *f) {
     static const char *const words[] = {"bgsave",       "save",     "psync", "sync",
@@ -494,7 +514,8 @@ static void filter(filtered *f) {
     struct looked_at before = now;
     bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
     now = (struct looked_at){.command = f, .entry = e, .runs_later = runs_later};
-    bool arrives = !strcmp(e->name, "restore-asking"); /* as a map does */
+    bool restores = !strncmp(e->name, "restore", strlen("restore"));
+    bool arrives = restores && strcmp(e->name, "restore") != 0; /* -asking: as a map does */
     leave_how left = leave_begin((leave_how){.client = sender(f),
                                              .runs_later = runs_later,
                                              .leaves_strings = e->leaves_strings,
@@ -505,6 +526,7 @@ static void filter(filtered *f) {
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));
     RedisModuleString *awaited = leave_begin(left).awaits;
     if (awaited) refuse_moving(f, e, awaited);
+    if (restores) restore_over(f);
     now = before;
 }
 

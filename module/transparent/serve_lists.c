@@ -18,6 +18,8 @@
 
 /* Keys that are drawn before it is said that there are only maps. */
 #define TRIES 100
+/* Pages of nothing but maps that one call of a scan goes over. Each takes a microsecond or two. */
+#define MAP_PAGES 1000
 
 /* Replies those keys of an array that are wanted, into an array that is begun; returns how many. */
 static long reply_wanted(RedisModuleCtx *ctx, RedisModuleCallReply *keys, scanning_wanted *wanted) {
@@ -112,20 +114,25 @@ static void reply_scan(RedisModuleCtx *ctx, uint64_t cursor, const scanned *s) {
     for (size_t i = 0; i < s->count; i++) RedisModule_ReplyWithString(ctx, s->keys[i]);
 }
 
+/* The last of the server's keys go with the first records: few keys are told at once. Nor is a page
+ * told of which nothing is left as all were maps: who scans may take it for the end. */
+static bool is_too_little(const scanned *s, scan_phase phase, const scan_position *next) {
+    bool only_maps = phase != SCAN_RECORDS && s->count == 0 && s->left_out > 0;
+    return only_maps || (phase == SCAN_OWN && next->phase == SCAN_RECORDS);
+}
+
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     scan_position p;
-    scanned s = {NULL, 0};
+    scanned s = {NULL, 0, 0};
     if (argc < 2) return RedisModule_WrongArity(ctx);
     scanning_look_for_moves();
-    bool ours = read_cursor(argv[1], &p);
-    if (!ours) p = (scan_position){.phase = SCAN_OWN_AGAIN};
-    bool own = p.phase == SCAN_OWN;
-    bool done = scan_on(ctx, argv, argc, !ours, &p, &s);
-    bool goes_on = p.at != 0 || scanning_next_phase(&p);
-    /* The last of the server's keys go with the first records: few keys are told at once. */
-    if (done && own && p.phase == SCAN_RECORDS) {
-        done = scan_on(ctx, argv, argc, false, &p, &s);
+    bool given = !read_cursor(argv[1], &p), done, goes_on, more = true;
+    if (given) p = (scan_position){.phase = SCAN_OWN_AGAIN};
+    for (int pages = 1; more; pages++, given = false) {
+        scan_phase phase = p.phase;
+        done = scan_on(ctx, argv, argc, given, &p, &s);
         goes_on = p.at != 0 || scanning_next_phase(&p);
+        more = done && goes_on && pages < MAP_PAGES && is_too_little(&s, phase, &p);
     }
     if (done && goes_on) prefixes_note_cursor();
     if (done) reply_scan(ctx, goes_on ? scanning_write_position(&p) : 0, &s);

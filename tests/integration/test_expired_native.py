@@ -120,3 +120,22 @@ def test_a_writable_replicas_own_string_comes_back(writable, faults):
     assert info(q)["records"] == 5
     faults.set(seconds=3600)
     wait_for(lambda: q.dbsize() == 0)
+
+
+@pytest.mark.parametrize("load", ["disabled", "swapdb"])
+def test_what_a_full_sync_brings_is_not_a_writable_replicas_own(writable, faults, load):
+    """It went by the replica's clock where its clients had written one of that name before."""
+    r, q = writable
+    q.config_set("repl-diskless-load", load)
+    r.set("k:0", "primarys", ex=1000)
+    wait_for_replica(r)
+    q.set("k:0", "own", ex=1000)
+    r.execute_command("DEBUG", "CHANGE-REPL-ID")
+    r.execute_command("CLIENT", "KILL", "TYPE", "replica")
+    wait_for(lambda: is_in_sync(q) and q.get("k:0") == b"primarys", what="a full sync")
+    q.set("k:own", "own", ex=1000)
+    faults.set(seconds=3600)
+    wait_for(lambda: info(q)["records"] <= 1, what="the end of its own record")
+    r.persist("k:0")
+    wait_for_replica(r)
+    assert q.get("k:0") == b"primarys" and q.pttl("k:0") == -1

@@ -1,6 +1,7 @@
 """Who comes while records are written gets absolute times: a replica, an AOF that is switched on. Until
 then nobody is to get anything, and the server is told the command as it came."""
 
+import contextlib
 import glob
 import os
 import socket
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from helpers import PATIENCE_S, wait_for
+from helpers import PATIENCE_S, is_in_sync, wait_for, wait_for_replica
 
 SECONDS = 0.5
 
@@ -80,3 +81,65 @@ def test_an_aof_that_is_switched_on_gets_absolute_times(writing):
     wait_for(lambda: enough(written()))
     stream = written()
     check(stream[: stream.rindex(b"*5\r\n")])
+
+
+class WrongPrimary(threading.Thread):
+    """Sends every replica a file of a version that no server knows."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        with contextlib.suppress(OSError), connection, connection.makefile("rb") as f:
+            while line := f.readline():
+                words = [f.read(int(f.readline()[1:]) + 2)[:-2].upper() for _ in range(int(line[1:]))]
+                if words[0] == b"PSYNC":
+                    file = b"REDIS9999" + bytes(100)
+                    connection.sendall(b"+FULLRESYNC %s 0\r\n$%d\r\n%s" % (b"a" * 40, len(file), file))
+                else:
+                    connection.sendall(b"+PONG\r\n" if words[0] == b"PING" else b"+OK\r\n")
+
+
+def test_the_aof_of_a_replica_whose_first_sync_failed(own_server):
+    """Valkey 9 switches it on again without a fork: it got commands as they had come, under names that no file may have."""
+    primary = own_server({"ckv.prefixes": '"*"', "repl-diskless-sync": "no"})
+    replica = own_server({"appendonly": "yes", "appendfsync": "always", "ckv.prefixes": '"*"'})
+    wrong, stop = WrongPrimary(), threading.Event()
+
+    def write():
+        with primary.client() as r:
+            for i in range(10**9):
+                r.set(f"key:{i}", "value", ex=1000)
+                if stop.is_set():
+                    return
+
+    writer = threading.Thread(target=write)
+    with primary.client() as r, replica.client() as q:
+        q.replicaof("127.0.0.1", wrong.port)
+        wait_for(lambda: "Failed trying to load the" in replica.log(), what="a refused file")
+        time.sleep(SECONDS)  # long enough for the module to have found that nobody listens
+        writer.start()
+        q.replicaof("127.0.0.1", primary.port)
+        wait_for(lambda: is_in_sync(q), what="the right primary")
+        time.sleep(SECONDS)
+        stop.set()
+        writer.join()
+        wrong.listening.close()
+        wait_for_replica(r)
+        there = r.dbsize()
+        assert q.dbsize() == there
+    replica.kill()
+    replica.start()
+    with replica.client() as q:
+        assert q.dbsize() == there

@@ -38,6 +38,18 @@ def test_a_renamed_command_does_what_it_did(client):
     assert reply(client, "EVAL", "return {redis.call('set','k:9','x'), redis.call('fetch','k:9')}", 0)[1] == b"x"
 
 
+@pytest.mark.parametrize("to", ["", "fetch"])
+def test_values_of_the_servers_own_are_found_without_get(own_server, to):
+    """MGET found none before the new name had been sent."""
+    server = own_server({"rename-command": f'GET "{to}"', "ckv.prefixes": '"*"'})
+    with server.client() as r:
+        assert r.mset({"a": "value", "n": 7, "in": "ckv"})
+        r.rename("a", "outside")
+        r.rename("n", "number")
+        r.lpush("list", 1)
+        assert r.mget("outside", "number", "in", "list", "none") == [b"value", b"7", b"ckv", None, None]
+
+
 def test_its_own_name_is_unknown(client):
     reply(client, "SET", "k:1", "v")
     for command in (("KEYS", "*"), ("EXISTS", "k:1"), ("GET", "k:1"), ("SETBIT", "k:1", 7, 1), ("DBSIZE",), ("nonsense",), ("k\0",), ("x" * 100,)):
@@ -60,7 +72,7 @@ def test_a_name_of_ours_that_is_taken(own_server, name):
         assert reply(r, "PING") == b"PONG"
 
 
-@pytest.mark.parametrize("name", ["COMMAND", "CLIENT", "SET", "DEL"])
+@pytest.mark.parametrize("name", ["COMMAND", "CLIENT", "SET", "DEL", "LRANGE"])
 @pytest.mark.parametrize("to", ["", "other"])
 def test_prefixes_need_some_commands_under_their_names(own_server, name, to):
     server = own_server({"rename-command": f'{name} "{to}"'})

@@ -272,6 +272,40 @@ def test_a_user_who_may_only_write_a_key_may_ask_for_its_type(prefixes):
     user.close()
 
 
+def test_a_transaction_of_who_may_only_write_and_asks_for_the_old_value(prefixes):
+    """It was queued, refused when it ran, and the others with it were carried out."""
+    r = admin(prefixes)
+    if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
+        pytest.skip("this server does not tell a filter who sends a command")
+    r.execute_command("ACL", "SETUSER", "u", "on", ">pw", "%W~*", "+@all")
+    user = Replies(prefixes, "u")
+    user.ask([["SET", "warm", "up"]])
+    begun, refused, queued, ended = user.ask([["MULTI"], ["SET", "a", "2", "GET"], ["SET", "b", "3"], ["EXEC"]])
+    assert (begun, queued) == (b"OK", b"QUEUED")
+    assert isinstance(refused, redis.RedisError) and "EXECABORT" in str(ended)
+    user.close()
+    assert r.execute_command("GET", "b") is None
+
+
+def test_only_what_may_change_rights_has_them_looked_at_anew(prefixes):
+    """After any CONFIG SET the next command asked for all users: ACL LIST stood in SLOWLOG beside what a client had sent."""
+    r = admin(prefixes)
+    r.execute_command("SET", "k", "v")
+    asked = lambda: r.info("commandstats").get("cmdstat_acl|list", {"calls": 0})["calls"]
+
+    def asked_after_some():
+        for _ in range(20):  # no more than a part of the time is spent on it, so that it may be put off
+            r.execute_command("CONFIG", "SET", "slowlog-log-slower-than", 0, "timeout", 0)
+            r.execute_command("SET", "k", "v")
+            time.sleep(0.02)
+        return asked()
+
+    before = asked_after_some()
+    assert asked_after_some() == before
+    r.execute_command("CONFIG", "SET", "timeout", 0, "requirepass", "")
+    wait_for(lambda: r.execute_command("SET", "k", "v") and asked() > before, what="a look at the users")
+
+
 def test_who_may_not_sort_has_nothing_sorted(prefixes):
     """The filter went over the list, and moved out what its patterns name, before the server said no."""
     r = admin(prefixes)

@@ -39,6 +39,19 @@ def scan(r, between=None, count=10, pattern="*"):
     return found, calls
 
 
+@pytest.mark.parametrize("count", [2, 10])
+@pytest.mark.parametrize("strings, lists", [(10, 0), (3000, 0), (3000, 5)])
+def test_no_page_is_empty(server, strings, lists, count):
+    """Pages of maps alone came first, which clients took for the end and tests of theirs for a fault."""
+    with server.client() as r:
+        fill(r, strings, lists)
+        cursor, empty = None, 0
+        while cursor != b"0":
+            cursor, keys = r.execute_command("SCAN", cursor or b"0", "COUNT", count)
+            empty += not keys and cursor != b"0"
+        assert empty == 0
+
+
 def test_each_key_once_while_nothing_changes(server):
     with server.client() as r:
         keys = fill(r)

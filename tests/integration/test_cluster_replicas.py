@@ -1,0 +1,104 @@
+"""A replica in a cluster holds in its maps what its primary holds there: slots leave map by map, and it may be promoted in between."""
+
+import pytest
+from redis.exceptions import MovedError
+
+from atomic import Redis, ended, move, state, way_of
+from cluster import Cluster, keys_of, other, slot_of
+from helpers import is_in_sync, reply, wait_for, wait_for_replica
+
+SLOT = slot_of(b"a replica holds")
+CONFIG = {"ckv.prefixes": '"*"'}
+
+
+def names(node):
+    return sorted(node.ask("CLUSTER", "GETKEYSINSLOT", SLOT, 10_000))
+
+
+@pytest.fixture
+def atomic():
+    """(cluster, source, target, the target's replica): the slot is about to go from one to the other."""
+    with Cluster(primaries=2, replicas=1, config=CONFIG) as cluster:
+        cluster.way = way_of(cluster.nodes[0])
+        if not cluster.way:
+            pytest.skip("the server has no atomic slot migration")
+        source = cluster.owner(SLOT)
+        target = other(cluster, source)
+        yield cluster, source, target, cluster.replicas[cluster.primaries.index(target)]
+
+
+def begin(cluster, source, target):
+    """All has arrived; what is written is passed on."""
+    cluster.way.halt(source, True)
+    cluster.way.start(source, target, SLOT, SLOT)
+    wait_for(lambda: state(cluster.way, target) == "arrived", what="the records' arrival")
+
+
+def end(cluster, source, target):
+    cluster.way.halt(source, False)
+    wait_for(lambda: ended(cluster.way, source) and ended(cluster.way, target), what="the end of a migration")
+    cluster.wait()
+
+
+def test_a_name_that_is_queued_where_its_slot_arrives(atomic):
+    """It was the primary's own, and a record to the replica, which lost it with the map."""
+    cluster, source, target, replica = atomic
+    keys = keys_of(SLOT, 40)
+    for key in keys[:20]:
+        source.ask("SET", key, b"v" + key)
+    with target.client() as queueing:
+        queueing.execute_command("MULTI")
+        for key in keys:
+            assert isinstance(reply(queueing, "BITCOUNT", key), MovedError)
+        begin(cluster, source, target)
+        for key in keys[20:]:
+            source.ask("SET", key, b"v" + key)
+        end(cluster, source, target)
+        wait_for(lambda: names(target) == names(replica), what="a replica that holds the same")
+
+
+def test_a_map_of_an_import_that_failed(atomic):
+    """The replica keeps it (Redis 8 does not tell it otherwise), and refused the slot when that came at last."""
+    cluster, source, target, replica = atomic
+    if cluster.way is not Redis:
+        pytest.skip("Valkey's replicas are told")
+    stored = {key: b"first" for key in keys_of(SLOT, 50)}
+    for key, value in stored.items():
+        source.ask("SET", key, value)
+    begin(cluster, source, target)
+    target.stop(save=True)
+    target.start()
+    end(cluster, source, target)
+    with replica.client() as q:
+        wait_for(lambda: is_in_sync(q), what="the replica")
+    for key in keys_of(SLOT, 30):
+        stored[key] = b"second"
+        source.ask("SET", key, b"second")
+    move(cluster, cluster.way, source, target, SLOT, SLOT)
+    with target.client() as r, replica.client() as q:
+        wait_for_replica(r)
+        q.execute_command("READONLY")
+        assert {key: q.execute_command("GET", key) for key in stored} == stored
+
+
+def test_a_replica_that_starts_anew_moves_nothing_by_itself():
+    """Valkey says that it follows 100 ms after all is loaded: until then it took itself for a primary."""
+    with Cluster(primaries=1, replicas=1, config={**CONFIG, "repl-backlog-size": "64mb"}) as cluster:
+        primary, replica = cluster.primaries[0], cluster.replicas[0]
+        keys = keys_of(SLOT, 1000)
+        with primary.client() as r:
+            for key in keys:
+                r.set(key, b"v" + key)
+            for key in keys[:20]:
+                r.bitcount(key)  # leaves them to the server for a minute or two
+            wait_for_replica(r)
+            held = names(primary)
+            assert names(replica) == held
+            replica.config["key-load-delay"] = 20_000  # us; the timers are late then
+            replica.stop(save=True)
+            replica.start()
+            with replica.client() as q:
+                wait_for(lambda: is_in_sync(q), what="the replica")
+            wait_for_replica(r)
+        assert "moving strings into" not in replica.log()
+        assert names(replica) == names(primary) == held
