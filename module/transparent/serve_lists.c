@@ -126,14 +126,16 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     scanned s = {NULL, 0, 0};
     if (argc < 2) return RedisModule_WrongArity(ctx);
     scanning_look_for_moves();
-    bool given = !read_cursor(argv[1], &p), done, goes_on, more = true;
+    bool given = !read_cursor(argv[1], &p), done, goes_on;
     if (given) p = (scan_position){.phase = SCAN_OWN_AGAIN};
-    for (int pages = 1; more; pages++, given = false) {
-        scan_phase phase = p.phase;
+    scan_phase phase;
+    int pages = 0;
+    do {
+        phase = p.phase;
         done = scan_on(ctx, argv, argc, given, &p, &s);
+        given = false;
         goes_on = p.at != 0 || scanning_next_phase(&p);
-        more = done && goes_on && pages < MAP_PAGES && is_too_little(&s, phase, &p);
-    }
+    } while (done && goes_on && ++pages < MAP_PAGES && is_too_little(&s, phase, &p));
     if (done && goes_on) prefixes_note_cursor();
     if (done) reply_scan(ctx, goes_on ? scanning_write_position(&p) : 0, &s);
     scanned_free(ctx, &s);
