@@ -50,15 +50,24 @@ static void reply_value_itself(RedisModuleCtx *ctx, RedisModuleString *name) {
     RedisModule_CloseKey(key);
 }
 
-/* GET may have another name, or be taken away. */
+/* Where GET has another name, or is taken away, the error is another than that of the type. */
 static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
+    static const char wrong_type[] = "WRONGTYPE";
+    size_t len = 0;
     RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, "get", &key, 1);
-    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING) {
+    int type = reply ? RedisModule_CallReplyType(reply) : REDISMODULE_REPLY_UNKNOWN;
+    if (type == REDISMODULE_REPLY_STRING) {
         native_reply(ctx, reply);
         return;
     }
+    const char *error = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
+    bool of_type =
+        len >= sizeof wrong_type - 1 && !memcmp(error, wrong_type, sizeof wrong_type - 1);
+    if (type == REDISMODULE_REPLY_ERROR && !of_type)
+        reply_value_itself(ctx, key);
+    else
+        RedisModule_ReplyWithNull(ctx);
     if (reply) RedisModule_FreeCallReply(reply);
-    reply_value_itself(ctx, key);
 }
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

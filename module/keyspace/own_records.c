@@ -93,7 +93,8 @@ void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     RedisModuleString *list[AT_ONCE];
     size_t count = take_names(list);
     for (size_t i = 0; i < count; i++) {
-        if (!expire_one(ctx, list[i], expire)) RedisModule_DictDel(names, list[i], NULL);
+        bool kept = expire_one(ctx, list[i], expire); /* who is told may have all forgotten */
+        if (!kept && names) RedisModule_DictDel(names, list[i], NULL);
         RedisModule_FreeString(NULL, list[i]);
     }
 }

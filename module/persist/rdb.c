@@ -15,6 +15,7 @@
 #include "persist/pages.h"
 #include "persist/records.h"
 #include "server/clock.h"
+#include "server/role.h"
 #include "server/settings.h"
 
 #include <string.h>
@@ -244,7 +245,7 @@ static uint32_t home_of_loaded(map *m, bool of_file, const RedisModuleString *na
 static void note_loaded(map *m) {
     ckv.stats.file_maps++;
     ckv.stats.file_records += m->totals.records;
-    if (!(RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_SLAVE))
+    if (!(role_flags(ckv.ctx) & REDISMODULE_CTX_FLAGS_SLAVE))
         ckv.stats.file_expired += map_expired(m, clock_now_ms());
 }
 

@@ -18,8 +18,9 @@
 
 /* Keys that are drawn before it is said that there are only maps. */
 #define TRIES 100
-/* Pages of nothing but maps that one call of a scan goes over. Each takes a microsecond or two. */
-#define MAP_PAGES 1000
+/* Pages that one call of a scan goes over for one of which something is told: 10 keys take 34 us.
+ */
+#define PAGES 30
 
 /* Replies those keys of an array that are wanted, into an array that is begun; returns how many. */
 static long reply_wanted(RedisModuleCtx *ctx, RedisModuleCallReply *keys, scanning_wanted *wanted) {
@@ -114,11 +115,17 @@ static void reply_scan(RedisModuleCtx *ctx, uint64_t cursor, const scanned *s) {
     for (size_t i = 0; i < s->count; i++) RedisModule_ReplyWithString(ctx, s->keys[i]);
 }
 
+/* Whether the server has no keys of its own for the phase that begins. */
+static bool is_over(RedisModuleCtx *ctx, const scan_position *p) {
+    return p->phase != SCAN_RECORDS && p->at == 0 && native_count(ctx) == 0;
+}
+
 /* The last of the server's keys go with the first records: few keys are told at once. Nor is a page
- * told of which nothing is left as all were maps: who scans may take it for the end. */
+ * told of which nothing is left, as all were maps or records that are not served: who scans may
+ * take it for the end. */
 static bool is_too_little(const scanned *s, scan_phase phase, const scan_position *next) {
-    bool only_maps = phase != SCAN_RECORDS && s->count == 0 && s->left_out > 0;
-    return only_maps || (phase == SCAN_OWN && next->phase == SCAN_RECORDS);
+    bool all_left_out = s->count == 0 && s->left_out > 0;
+    return all_left_out || (phase == SCAN_OWN && next->phase == SCAN_RECORDS);
 }
 
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -132,10 +139,10 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     int pages = 0;
     do {
         phase = p.phase;
-        done = scan_on(ctx, argv, argc, given, &p, &s);
+        done = (!given && is_over(ctx, &p)) || scan_on(ctx, argv, argc, given, &p, &s);
         given = false;
         goes_on = p.at != 0 || scanning_next_phase(&p);
-    } while (done && goes_on && ++pages < MAP_PAGES && is_too_little(&s, phase, &p));
+    } while (done && goes_on && ++pages < PAGES && is_too_little(&s, phase, &p));
     if (done && goes_on) prefixes_note_cursor();
     if (done) reply_scan(ctx, goes_on ? scanning_write_position(&p) : 0, &s);
     scanned_free(ctx, &s);
