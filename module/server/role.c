@@ -31,8 +31,8 @@ bool role_listen(RedisModuleCtx *ctx, role_changed *told) {
                                               on_change) == REDISMODULE_OK;
 }
 
-/* Valkey says so when its first tick for the cluster comes; timers come before, and more than one
- * of them where a file was loaded. */
+/* As nodes.conf has it. Valkey's flags say so only when its first tick for the cluster has come,
+ * and timers that a loaded file has delayed come before. */
 static bool is_replica_by_cluster(void) {
     char id[REDISMODULE_NODE_ID_LEN + 1] = "";
     int flags = 0;
