@@ -137,6 +137,8 @@ def test_the_aof_of_a_replica_whose_first_sync_failed(own_server):
         writer.join()
         wrong.listening.close()
         wait_for_replica(r)
+        aof = lambda: q.info("persistence")
+        wait_for(lambda: aof()["aof_enabled"] and not aof()["aof_rewrite_in_progress"] + aof()["aof_rewrite_scheduled"], what="its AOF")
         there = r.dbsize()
         assert q.dbsize() == there
     replica.kill()
