@@ -9,6 +9,7 @@
 #include "server/clock.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
+#include "server/reply.h"
 #include "server/version.h"
 #include "transparent/catalogue.h"
 
@@ -403,6 +404,16 @@ bool permission_may_send(filtered *command) {
 static void forget(void) {
     users.known = false;
     passed.sender = QUEUED_ANYBODY;
+}
+
+bool permission_changes_by(filtered *command) {
+    static const char *const words[] = {"setuser", "deluser", "load"};
+    int argc = RedisModule_CommandFilterArgsCount(command);
+    for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
+        if (arg_is(filter_arg(command, 1), words[w])) return true;
+    for (int i = 2; i < argc; i += 2)
+        if (arg_is(filter_arg(command, i), "requirepass")) return true;
+    return false;
 }
 
 void permission_change(void) {

@@ -30,6 +30,9 @@ typedef enum permission_way {
     PERMISSION_DENIED,   /* the same: the server will refuse it */
 } permission_way;
 
+/* Whether users may have other rights behind an ACL or a CONFIG. */
+bool permission_changes_by(filtered *command);
+
 /* The rules of users change now, or at any moment until they have: who may what is asked command by
  * command then. When they have, all users are looked at, which takes long where there are many. */
 void permission_change(void);

@@ -385,16 +385,6 @@ static void on_cluster(filtered *f, const catalogue_entry *e, int argc) {
     if (argc == 3 && arg_is(filter_arg(f, 1), "countkeysinslot")) serve_command(f, e, argc);
 }
 
-/* ACL and CONFIG: whether users may have other rights behind it. */
-static bool changes_rules(filtered *f, int argc) {
-    static const char *const words[] = {"setuser", "deluser", "load"};
-    for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
-        if (arg_is(filter_arg(f, 1), words[w])) return true;
-    for (int i = 2; i < argc; i += 2)
-        if (arg_is(filter_arg(f, i), "requirepass")) return true;
-    return false;
-}
-
 static void look_at(filtered *f, const catalogue_entry *e, int argc) {
     switch ((catalogue_kind)e->kind) {
     case COMMAND_SERVED:
@@ -439,7 +429,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_end(sender(f));
         break;
     case COMMAND_ACL:
-        if (changes_rules(f, argc)) {
+        if (permission_changes_by(f)) {
             permission_change();
             acl_queued |= is_queued(f);
         }

@@ -5,6 +5,7 @@ import contextlib
 import glob
 import os
 import socket
+import socketserver
 import threading
 import time
 
@@ -83,39 +84,35 @@ def test_an_aof_that_is_switched_on_gets_absolute_times(writing):
     check(stream[: stream.rindex(b"*5\r\n")])
 
 
-class WrongPrimary(threading.Thread):
-    """Sends every replica a file of a version that no server knows."""
+class WrongPrimary(socketserver.StreamRequestHandler):
+    """Sends a replica a file of a version that no server knows."""
 
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listening.getsockname()[1]
-        self.start()
-
-    def run(self):
-        while True:
-            try:
-                connection, _ = self.listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
-
-    def answer(self, connection):
-        with contextlib.suppress(OSError), connection, connection.makefile("rb") as f:
-            while line := f.readline():
-                words = [f.read(int(f.readline()[1:]) + 2)[:-2].upper() for _ in range(int(line[1:]))]
+    def handle(self):
+        with contextlib.suppress(OSError):
+            while line := self.rfile.readline():
+                words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2].upper() for _ in range(int(line[1:]))]
                 if words[0] == b"PSYNC":
                     file = b"REDIS9999" + bytes(100)
-                    connection.sendall(b"+FULLRESYNC %s 0\r\n$%d\r\n%s" % (b"a" * 40, len(file), file))
+                    self.wfile.write(b"+FULLRESYNC %s 0\r\n$%d\r\n%s" % (b"a" * 40, len(file), file))
                 else:
-                    connection.sendall(b"+PONG\r\n" if words[0] == b"PING" else b"+OK\r\n")
+                    self.wfile.write(b"+PONG\r\n" if words[0] == b"PING" else b"+OK\r\n")
 
 
-def test_the_aof_of_a_replica_whose_first_sync_failed(own_server):
+@pytest.fixture
+def wrong_primary():
+    """Its port."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), WrongPrimary) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_the_aof_of_a_replica_whose_first_sync_failed(own_server, wrong_primary):
     """Valkey 9 switches it on again without a fork: it got commands as they had come, under names that no file may have."""
     primary = own_server({"ckv.prefixes": '"*"', "repl-diskless-sync": "no"})
     replica = own_server({"appendonly": "yes", "appendfsync": "always", "ckv.prefixes": '"*"'})
-    wrong, stop = WrongPrimary(), threading.Event()
+    stop = threading.Event()
 
     def write():
         with primary.client() as r:
@@ -126,7 +123,7 @@ def test_the_aof_of_a_replica_whose_first_sync_failed(own_server):
 
     writer = threading.Thread(target=write)
     with primary.client() as r, replica.client() as q:
-        q.replicaof("127.0.0.1", wrong.port)
+        q.replicaof("127.0.0.1", wrong_primary)
         wait_for(lambda: "Failed trying to load the" in replica.log(), what="a refused file")
         time.sleep(SECONDS)  # long enough for the module to have found that nobody listens
         writer.start()
@@ -135,7 +132,6 @@ def test_the_aof_of_a_replica_whose_first_sync_failed(own_server):
         time.sleep(SECONDS)
         stop.set()
         writer.join()
-        wrong.listening.close()
         wait_for_replica(r)
         aof = lambda: q.info("persistence")
         wait_for(lambda: aof()["aof_enabled"] and not aof()["aof_rewrite_in_progress"] + aof()["aof_rewrite_scheduled"], what="its AOF")
