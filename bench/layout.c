@@ -71,9 +71,8 @@ static void train(uint64_t records) {
     }
     s.keys = keys;
     s.values = values;
-    size_t most = CODEC_SHARE(value_bytes / s.value_count * records);
-    codec *c = checked(codec_train(&memory, &s,
-                                   most < DEFAULT_DICTIONARY_SIZE ? most : DEFAULT_DICTIONARY_SIZE,
+    uint64_t raw = value_bytes / s.value_count * records;
+    codec *c = checked(codec_train(&memory, &s, codec_allowance(raw, DEFAULT_DICTIONARY_SIZE),
                                    DEFAULT_COMPRESSION_LEVEL));
     codecs_use(&all.codecs, (uint8_t)codecs_add(&all.codecs, c));
 }
