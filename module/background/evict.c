@@ -26,7 +26,7 @@
 #define FREE_SLOWLY  0.01
 #define FREE_AT_ONCE 0.0005
 /* Nothing was found that may go: how long that is believed. */
-#define EXHAUSTED_MS      10000
+#define EXHAUSTED_US      10000000
 #define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
@@ -48,7 +48,7 @@
  * and how often it is asked for whom. */
 #define ABOVE_PAUSED  ((uint64_t)1 << 40)
 #define ABOVE_BLOCKED ((uint64_t)2 << 30)
-#define LOOK_MS       100
+#define LOOK_US       100000
 
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
@@ -63,7 +63,7 @@ static struct {
     maps_cursor hand;
     removals gone;
     uint32_t rounds_in_vain, calls_in_vain; /* of the hand, without a record that could go */
-    int64_t exhausted_ms;                   /* when nothing was found; 0: not so */
+    uint64_t exhausted_us;                  /* when nothing was found; 0: not so */
     bool nothing_there;                     /* because there was no record that may go */
     uint64_t exhausted_written;             /* what had been written by then */
     uint64_t freed_records, freed_others;   /* bytes, lately */
@@ -78,7 +78,7 @@ static struct {
     bool steps_down;    /* the setting is about to */
     bool held_back;     /* a pause holds commands back */
     bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
-    int64_t blocked_ms; /* when that was found out */
+    uint64_t blocked_us; /* when that was found out */
     bool look;          /* it may have changed since */
     size_t reserved;
     bool reservation_kept;
@@ -99,7 +99,7 @@ static bool nothing_may_go(void) {
 static bool give_up(bool nothing_there) {
     evict.nothing_there = nothing_there;
     evict.rounds_in_vain = evict.calls_in_vain = 0;
-    evict.exhausted_ms = clock_now_ms();
+    evict.exhausted_us = clock_monotonic_us();
     evict.exhausted_written = maxmemory_written();
     return false;
 }
@@ -198,11 +198,11 @@ static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_u
 }
 
 static bool exhausted(void) {
-    if (evict.exhausted_ms == 0) return false;
-    if (evict.nothing_there && !nothing_may_go()) evict.exhausted_ms = 0;
-    if (clock_now_ms() - evict.exhausted_ms > EXHAUSTED_MS) evict.exhausted_ms = 0;
-    if (maxmemory_written() - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_ms = 0;
-    return evict.exhausted_ms != 0;
+    if (evict.exhausted_us == 0) return false;
+    if (evict.nothing_there && !nothing_may_go()) evict.exhausted_us = 0;
+    if (clock_monotonic_us() - evict.exhausted_us > EXHAUSTED_US) evict.exhausted_us = 0;
+    if (maxmemory_written() - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_us = 0;
+    return evict.exhausted_us != 0;
 }
 
 static bool may_evict(RedisModuleCtx *ctx) {
@@ -282,13 +282,12 @@ static void step_down_soon(void) {
 
 static void note_blocked(bool any) {
     evict.blocked = any;
-    evict.blocked_ms = clock_now_ms();
+    evict.blocked_us = clock_monotonic_us();
 }
 
 /* Asking takes as long as some commands. */
 static void look_who_is_blocked(RedisModuleCtx *ctx) {
-    int64_t now_ms = clock_now_ms();
-    bool long_ago = now_ms - evict.blocked_ms > LOOK_MS || now_ms < evict.blocked_ms;
+    bool long_ago = clock_monotonic_us() - evict.blocked_us > LOOK_US;
     if (!some_pass_unseen() || (!long_ago && !evict.look)) return;
     int error;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
@@ -368,7 +367,7 @@ bool evict_reserved(void) {
 /* As a command of its own, so that what it tells replicas and AOF is on its way when it is done:
  * "!" lets it replicate. */
 static bool call_evict(void) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "CEVICT", "!");
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "cevict", "!");
     bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
     if (reply) RedisModule_FreeCallReply(reply);
     return some;
@@ -457,7 +456,7 @@ static void configure(RedisModuleCtx *ctx, bool server_limit) {
     const maxmemory_settings *now = maxmemory_now();
     evict.how.order = now->order;
     evict.how.expiring_only = now->expiring_only;
-    evict.exhausted_ms = 0;
+    evict.exhausted_us = 0;
     weigh();
     filter_set(ctx, FILTER_MAKE_ROOM, now->limited ? before_command : NULL);
     filter_set(ctx, FILTER_HOLD, now->wanted_limit > 0 && now->evicts ? behind_serving : NULL);
@@ -518,7 +517,7 @@ static bool may_have_keys_open(RedisModuleCallReply *module) {
 
 /* Another module may call a command while it has a key open: then is no time to evict keys. */
 void evict_modules_changed(RedisModuleCtx *ctx) {
-    RedisModuleCallReply *list = own_call(ctx, "MODULE", "c", "LIST");
+    RedisModuleCallReply *list = own_call(ctx, "module|list", "c", "LIST");
     evict.others_by_timer_only = !list;
     for (size_t i = 0; list && i < RedisModule_CallReplyLength(list); i++)
         evict.others_by_timer_only |=

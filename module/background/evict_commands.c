@@ -2,9 +2,11 @@
 #include "background/evict_commands.h"
 
 #include "keyspace/queued.h"
+#include "server/renamed.h"
 #include "server/reply.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Clients that have queued a CONFIG REWRITE: that many of the latest are known. */
 #define REWRITERS 4
@@ -12,8 +14,9 @@
 static uint64_t rewriters[REWRITERS];
 static unsigned rewriter; /* the latest */
 
-static char first_letter(RedisModuleString *name) {
-    return (char)(*RedisModule_StringPtrLen(name, NULL) | 0x20);
+/* Of most commands no more is asked. */
+static bool begins_with(const char *name, const char *letters) {
+    return *name && strchr(letters, *name | 0x20);
 }
 
 /* Whether a client has queued a command that writes the file; it is forgotten. */
@@ -27,18 +30,18 @@ static bool has_queued(uint64_t client) {
     return found;
 }
 
-static bool is_rewrite(filtered *command) {
+static bool rewrites(filtered *command) {
     return RedisModule_CommandFilterArgsCount(command) == 2 &&
-           arg_is(filter_arg(command, 0), "config") && arg_is(filter_arg(command, 1), "rewrite");
+           arg_is(filter_arg(command, 1), "rewrite");
 }
 
 bool evict_rewrites_settings(filtered *command) {
-    RedisModuleString *name = filter_arg(command, 0);
-    if (!strchr("cder", first_letter(name))) return false; /* of most commands no more is asked */
+    const char *name = renamed_sent(filter_arg(command, 0));
+    if (!begins_with(name, "cder")) return false;
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
-    if (arg_is(name, "exec")) return has_queued(client);
-    if (arg_is(name, "discard") || arg_is(name, "reset")) has_queued(client);
-    if (!is_rewrite(command)) return false;
+    if (!strcasecmp(name, "exec")) return has_queued(client);
+    if (!strcasecmp(name, "discard") || !strcasecmp(name, "reset")) has_queued(client);
+    if (strcasecmp(name, "config") != 0 || !rewrites(command)) return false;
     if (!queued_in_transaction(client)) return true;
     rewriters[rewriter++ % REWRITERS] = client;
     return false;
@@ -54,9 +57,10 @@ static bool reads_and_waits(filtered *command) {
 bool evict_may_block(filtered *command) {
     static const char *const names[] = {"blpop",    "brpop",    "blmove", "brpoplpush", "blmpop",
                                         "bzpopmin", "bzpopmax", "bzmpop", "wait",       "waitaof"};
-    RedisModuleString *name = filter_arg(command, 0);
-    if (!strchr("bwx", first_letter(name))) return false;
+    const char *name = renamed_sent(filter_arg(command, 0));
+    if (!begins_with(name, "bwx")) return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (arg_is(name, names[i])) return true;
-    return (arg_is(name, "xread") || arg_is(name, "xreadgroup")) && reads_and_waits(command);
+        if (!strcasecmp(name, names[i])) return true;
+    return (!strcasecmp(name, "xread") || !strcasecmp(name, "xreadgroup")) &&
+           reads_and_waits(command);
 }

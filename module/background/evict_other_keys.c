@@ -2,7 +2,7 @@
 #include "background/evict_other_keys.h"
 
 #include "keyspace/native.h"
-#include "keyspace/native_calls.h"
+#include "keyspace/native_memory.h"
 #include "keyspace/removals.h"
 #include "server/settings.h"
 

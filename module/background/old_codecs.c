@@ -8,19 +8,19 @@
 #include "keyspace/maxmemory.h"
 #include "server/clock.h"
 
-#define EMPTY_MS 1000 /* that a store must be empty */
+#define EMPTY_US 1000000 /* that a store must be empty */
 
 /* Of an empty store the current one goes as well. */
 static void clear_empty_store(void) {
-    static int64_t empty_ms;
+    static uint64_t empty_us;
     static bool used;
     static uint64_t written; /* by the last time; a store may be filled and flushed in between */
     if (maps_any() || train_running() || settle_running() || reencode_running()) {
         used = true;
-        empty_ms = 0;
-    } else if (!empty_ms) {
-        empty_ms = clock_now_ms();
-    } else if ((used || written != maxmemory_written()) && clock_now_ms() - empty_ms >= EMPTY_MS) {
+        empty_us = 0;
+    } else if (!empty_us) {
+        empty_us = clock_monotonic_us();
+    } else if ((used || written != maxmemory_written()) && clock_monotonic_us() - empty_us >= EMPTY_US) {
         map_shared_clear(&ckv.shared);
         written = maxmemory_written();
         used = false;

@@ -5,13 +5,11 @@
 #include "keyspace/lookup.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/native.h"
-#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "keyspace/replicate.h"
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/reply.h"
 #include "server/version.h"
 
@@ -130,23 +128,18 @@ typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 /* With an expiry: by MSETEX where there is one, as its events are not those of SET. */
 static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, bool tells, RedisModuleString *key,
                                          RedisModuleString *value, int64_t at_ms) {
-    if (!version_is_redis(REDIS_8_4)) {
-        native_note_call("set");
-        return own_call(ctx, "SET", CALL(tells, "sscl"), key, value, "PXAT", at_ms);
-    }
-    native_note_call("msetex");
-    return own_call(ctx, renamed_to("msetex"), CALL(tells, "lsscl"), 1ll, key, value, "PXAT",
-                    at_ms);
+    if (!version_is_redis(REDIS_8_4))
+        return own_call(ctx, "set", CALL(tells, "sscl"), key, value, "PXAT", at_ms);
+    return own_call(ctx, "msetex", CALL(tells, "lsscl"), 1ll, key, value, "PXAT", at_ms);
 }
 
 /* Writes over a value of the server's own. */
 static void put_native(RedisModuleCtx *ctx, bool tells, RedisModuleString *key,
                        RedisModuleString *value, many_expiry expiry, int64_t at_ms) {
-    if (expiry != MANY_AT) native_note_call("set");
     RedisModuleCallReply *reply =
         expiry == MANY_AT     ? call_set_at(ctx, tells, key, value, at_ms)
-        : expiry == MANY_KEEP ? own_call(ctx, "SET", CALL(tells, "ssc"), key, value, "KEEPTTL")
-                              : own_call(ctx, "SET", CALL(tells, "ss"), key, value);
+        : expiry == MANY_KEEP ? own_call(ctx, "set", CALL(tells, "ssc"), key, value, "KEEPTTL")
+                              : own_call(ctx, "set", CALL(tells, "ss"), key, value);
     if (reply) RedisModule_FreeCallReply(reply);
 }
 

@@ -1,7 +1,7 @@
 /* map_home.c: the Redis key that a map is the value of. See map_home.h. */
 #include "keyspace/map_home.h"
 
-#include "keyspace/native_calls.h"
+#include "keyspace/native_memory.h"
 #include "keyspace/places.h"
 #include "server/quiet.h"
 

@@ -6,7 +6,7 @@
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/migration.h"
-#include "keyspace/native_calls.h"
+#include "keyspace/native_memory.h"
 #include "keyspace/own_records.h"
 #include "keyspace/places.h"
 #include "keyspace/string_bytes.h"

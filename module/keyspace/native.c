@@ -5,14 +5,12 @@
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
-#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
 #include "keyspace/untold.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/reply.h"
 #include "server/role.h"
 
@@ -72,13 +70,12 @@ bool native_string_is(RedisModuleCtx *ctx, RedisModuleString *name, const RedisM
 
 RedisModuleCallReply *native_call(RedisModuleCtx *ctx, native_replicates how, const char *command,
                                   RedisModuleString *const *args, size_t count) {
-    native_note_call(command);
     bool held = role_repeats(ctx) && role_write_primarys();
     /* To nobody at all would hold for what other modules call within, too. */
-    RedisModuleCallReply *reply = own_call(
-        ctx, renamed_to(command), how == NATIVE_REPLICATES ? "!E0v" : "!ARE0v", args, count);
+    RedisModuleCallReply *reply =
+        own_call(ctx, command, how == NATIVE_REPLICATES ? "!E0v" : "!ARE0v", args, count);
     role_write_own(held);
-    return native_note_reply(command, reply);
+    return reply;
 }
 
 int native_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply) {

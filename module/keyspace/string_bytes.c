@@ -1,7 +1,7 @@
 /* string_bytes.c: what strings of the server's own take. See string_bytes.h. */
 #include "keyspace/string_bytes.h"
 
-#include "keyspace/native_calls.h"
+#include "keyspace/native_memory.h"
 #include "server/version.h"
 
 /* Bytes that a string takes in the table of keys, which MEMORY USAGE does not count. */

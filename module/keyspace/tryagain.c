@@ -5,7 +5,6 @@
 #include "server/clock.h"
 #include "server/filter.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/role.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 /* Asks for a key by a command that writes, but does and announces nothing where there is no such
  * key. Returns why the server refuses; 0: it does not. */
 static int refusal(RedisModuleString *name) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "PERSIST", "s", name);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "persist", "s", name);
     if (!reply) return errno;
     RedisModule_FreeCallReply(reply);
     return 0;
@@ -22,7 +21,7 @@ static int refusal(RedisModuleString *name) {
 
 /* The same by a command that reads. */
 static int refusal_to_read(RedisModuleString *name) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "OBJECT", "cs", "ENCODING", name);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "object|encoding", "cs", "ENCODING", name);
     if (!reply) return errno;
     RedisModule_FreeCallReply(reply);
     return 0;
@@ -68,7 +67,7 @@ bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key) {
 static bool ask_whether_down(void) {
     static const char down[] = "cluster_state:fail";
     size_t len = 0;
-    RedisModuleCallReply *reply = own_call(ckv.ctx, renamed_to("cluster"), "c", "INFO");
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "cluster|info", "c", "INFO");
     const char *text = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
     bool is = text && len >= strlen(down) && !memcmp(text, down, strlen(down));
     if (reply) RedisModule_FreeCallReply(reply);

@@ -71,7 +71,7 @@ static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
      * for the child alone, which asks for nothing else. */
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_IS_CHILD)
         RedisModule_SetClusterFlags(ckv.ctx, REDISMODULE_CLUSTER_FLAG_NO_REDIRECTION);
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "DUMP", "s", key);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "dump", "s", key);
     size_t len;
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_STRING) {
         const char *payload = RedisModule_CallReplyStringPtr(reply, &len);

@@ -2,7 +2,6 @@
 #include "server/client_list.h"
 
 #include "server/own_call.h"
-#include "server/renamed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +38,8 @@ static void tell_lines(RedisModuleCtx *ctx, const char *text, size_t len, client
 }
 
 static RedisModuleCallReply *ask(RedisModuleCtx *ctx, uint64_t id) {
-    if (!id) return own_call(ctx, renamed_to("client"), "c", "LIST");
-    return own_call(ctx, renamed_to("client"), "ccl", "LIST", "ID", (long long)id);
+    if (!id) return own_call(ctx, "client|list", "c", "LIST");
+    return own_call(ctx, "client|list", "ccl", "LIST", "ID", (long long)id);
 }
 
 bool client_list(RedisModuleCtx *ctx, uint64_t id, client_listener *told, void *data) {

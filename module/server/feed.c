@@ -1,10 +1,12 @@
 /* feed.c: whether anybody is fed with what is written. See feed.h. */
 #include "server/feed.h"
 
-#define CHECK_EVERY_MS 100
+#include "server/clock.h"
+
+#define CHECK_EVERY_US 100000
 
 static bool needed = true, replicas = true;
-static int64_t checked_ms;
+static uint64_t checked_us;
 
 bool feed_needed(void) {
     return needed;
@@ -36,10 +38,9 @@ void feed_expect(RedisModuleCtx *ctx) {
 }
 
 void feed_check(RedisModuleCtx *ctx) {
-    int64_t now_ms = RedisModule_Milliseconds();
-    /* Also if the clock was set back. */
-    if (now_ms >= checked_ms && now_ms - checked_ms < CHECK_EVERY_MS) return;
-    checked_ms = now_ms;
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - checked_us < CHECK_EVERY_US) return;
+    checked_us = now_us;
     replicas = replicas_possible(ctx);
     int somebody = REDISMODULE_CTX_FLAGS_AOF | REDISMODULE_CTX_FLAGS_ACTIVE_CHILD |
                    REDISMODULE_CTX_FLAGS_SLAVE;

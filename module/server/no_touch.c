@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #define KNOWN_MOST 64
 
@@ -152,23 +153,19 @@ static bool may_look_for(filtered *command) {
 
 /* ---- attending the filter -------------------------------------------------------------------- */
 
-/* Whatever redis.conf calls it: what is sent tells. */
-static bool is_client(filtered *command) {
-    size_t len;
-    const char *sent = RedisModule_StringPtrLen(filter_arg(command, 0), &len);
-    const char *own = renamed_own_name(sent, len);
-    return own && !strcmp(own, "client");
+static bool is_sent(filtered *command, const char *name) {
+    return !strcasecmp(renamed_sent(filter_arg(command, 0)), name);
 }
 
 /* Most commands are another one by the first thing that is asked. */
 static bool look(filtered *command) {
     int argc = RedisModule_CommandFilterArgsCount(command);
     if (doubted && !may_look_for(command)) return false;
-    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") && is_client(command)) {
+    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") && is_sent(command, "client")) {
         if (!listed) begin(ckv.ctx);
         on_no_touch(command);
     }
-    if (argc == 1 && known > 0 && arg_is(filter_arg(command, 0), "reset"))
+    if (argc == 1 && known > 0 && is_sent(command, "reset"))
         switched_off(RedisModule_CommandFilterGetClientId(command));
     return true;
 }

@@ -2,30 +2,102 @@
 #include "server/own_call.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <strings.h>
 
 /* One within another, as who is told of one may send us another, and a filter that is asked before
  * ours as well. Deeper ones are not told apart. */
 #define DEEPEST 16
 
-static const char *coming[DEEPEST]; /* names; NULL: the filter has been asked about it */
+#define CONTAINER_MAX_LEN 31
+
+typedef struct call {
+    const char *command;
+    const char *coming; /* the name that it is called by; NULL: the filter has been asked about it */
+    char container[CONTAINER_MAX_LEN + 1];
+} call;
+
+static call calls[DEEPEST + 1];
 static int open;
 static uint64_t ended;
 
-const char *own_call_begin(const char *name) {
-    if (open < DEEPEST) coming[open] = name;
-    open++;
-    return name;
+static RedisModuleDict *names;   /* by command; of those that don't go by their own */
+static RedisModuleDict *counted; /* by command; own_call_counts */
+
+static void *find(RedisModuleDict *d, const char *command) {
+    return d ? RedisModule_DictGetC(d, (void *)command, strlen(command), NULL) : NULL;
 }
 
-RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply) {
-    open--;
-    ended += reply != NULL;
-    return reply;
+static void put(RedisModuleDict **d, const char *command, void *value) {
+    if (!*d) *d = RedisModule_CreateDict(NULL);
+    RedisModule_DictReplaceC(*d, (void *)command, strlen(command), value);
+}
+
+static call *call_at(int depth) {
+    return &calls[depth < DEEPEST ? depth : DEEPEST];
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+const char *own_call_name(const char *command) {
+    const char *name = find(names, command);
+    return name ? name : command;
+}
+
+void own_call_goes_by(const char *command, const char *name) {
+    put(&names, command, RedisModule_Strdup(name));
+}
+
+/* What stands before "|", kept in `c`, or all. */
+static const char *container_of(call *c, const char *command) {
+    size_t len = strcspn(command, "|");
+    if (!command[len] || len > CONTAINER_MAX_LEN) return command;
+    memcpy(c->container, command, len);
+    c->container[len] = 0;
+    return c->container;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static void count(const char *command, bool failed) {
+    own_call_counts *c = find(counted, command);
+    if (!c) put(&counted, command, c = RedisModule_Calloc(1, sizeof *c));
+    c->calls++;
+    c->failures += failed;
+}
+
+own_call_counts own_calls_of(const char *command) {
+    const own_call_counts *c = find(counted, command);
+    return c ? *c : (own_call_counts){0};
+}
+
+void own_calls_forget(void) {
+    own_call_counts *c;
+    if (!counted) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(counted, "^", NULL, 0);
+    while (RedisModule_DictNextC(it, NULL, (void **)&c)) *c = (own_call_counts){0};
+    RedisModule_DictIteratorStop(it);
 }
 
 uint64_t own_calls_ended(void) {
     return ended;
+}
+
+/* ---- calling --------------------------------------------------------------------------------- */
+
+const char *own_call_begin(const char *command) {
+    call *c = call_at(open++);
+    c->command = command;
+    return c->coming = own_call_name(container_of(c, command));
+}
+
+RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply) {
+    open--;
+    if (!reply) return NULL;
+    ended++;
+    if (open < DEEPEST)
+        count(calls[open].command, RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_ERROR);
+    return reply;
 }
 
 bool own_call_open(void) {
@@ -35,12 +107,12 @@ bool own_call_open(void) {
 bool own_call_comes(const RedisModuleString *name) {
     if (open == 0) return false;
     if (open > DEEPEST) return true;
-    const char **last = &coming[open - 1];
+    const char **last = &calls[open - 1].coming;
     if (!*last || strcasecmp(RedisModule_StringPtrLen(name, NULL), *last)) return false;
     *last = NULL;
     return true;
 }
 
 void own_call_unseen(void) {
-    for (int i = 0; i < open && i < DEEPEST; i++) coming[i] = NULL;
+    for (int i = 0; i < open && i < DEEPEST; i++) calls[i].coming = NULL;
 }

@@ -14,17 +14,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* RedisModule_Call(). Its name is looked at last, as it may take a call to know it; what stands
- * behind may take none. */
-#define own_call(ctx, name, ...)                                                                   \
-    own_call_end(RedisModule_Call(ctx, own_call_begin(name), __VA_ARGS__))
+/*
+ * RedisModule_Call() of a command by its own name as INFO counts it, in lower case and kept by the
+ * caller meanwhile, whatever name it goes by: of one of a container's ("memory|usage") the second
+ * word is an argument as well. What stands behind may call nothing.
+ */
+#define own_call(ctx, command, ...)                                                                \
+    own_call_end(RedisModule_Call(ctx, own_call_begin(command), __VA_ARGS__))
 
 /* For own_call() only. */
-const char *own_call_begin(const char *name);
+const char *own_call_begin(const char *command);
 RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
+
+/* The name that a command is called by: its own, unless it is known to go by another (renamed.h).
+ * Owned here, or it is the one given. */
+const char *own_call_name(const char *command);
+void own_call_goes_by(const char *command, const char *name);
 
 /* How many have run, since the start. */
 uint64_t own_calls_ended(void);
+
+/* The server counts what a command of ours calls beside that command: how often a command ran from
+ * here, and how often it failed, so that INFO can leave it out (transparent/serve_info.c). */
+typedef struct own_call_counts {
+    uint64_t calls, failures;
+} own_call_counts;
+own_call_counts own_calls_of(const char *command);
+/* From now on none has run. */
+void own_calls_forget(void);
 
 /* Whether a command of ours is under way. */
 bool own_call_open(void);

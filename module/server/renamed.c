@@ -8,8 +8,8 @@
 
 #define NAME_MAX_LEN 64
 
-/* By the name that it goes by, the command's own, and the other way round. NULL: none. */
-static RedisModuleDict *own_names, *names;
+/* By the name that it goes by, the command's own. NULL: none. */
+static RedisModuleDict *own_names;
 
 /* What COMMAND INFO tells first of its i-th command, which is the own name; NULL: there is no such
  * command. */
@@ -21,9 +21,36 @@ static RedisModuleCallReply *own_name(RedisModuleCallReply *reply, size_t i) {
 
 void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
                    bool *renamed) {
-    RedisModuleCallReply *reply = own_call(ctx, "COMMAND", "cv", "INFO", commands, count);
+    RedisModuleCallReply *reply = own_call(ctx, "command|info", "cv", "INFO", commands, count);
     for (size_t i = 0; i < count; i++) renamed[i] = !own_name(reply, i);
     if (reply) RedisModule_FreeCallReply(reply);
+}
+
+static bool look_for_any(void) {
+    RedisModuleCallReply *list = own_call(ckv.ctx, "command|list", "c", "LIST");
+    size_t count = list ? RedisModule_CallReplyLength(list) : 0;
+    RedisModuleString **commands = RedisModule_Alloc((count + 1) * sizeof *commands);
+    bool *renamed = RedisModule_Calloc(count + 1, sizeof *renamed), any = false;
+    for (size_t i = 0; i < count; i++)
+        commands[i] =
+            RedisModule_CreateStringFromCallReply(RedisModule_CallReplyArrayElement(list, i));
+    renamed_which(ckv.ctx, commands, count, renamed);
+    for (size_t i = 0; i < count; i++) {
+        any |= renamed[i];
+        RedisModule_FreeString(NULL, commands[i]);
+    }
+    RedisModule_Free(renamed);
+    RedisModule_Free(commands);
+    if (list) RedisModule_FreeCallReply(list);
+    return any;
+}
+
+/* No command is renamed while a server runs. */
+static bool any_renamed(void) {
+    static bool looked, any;
+    if (!looked) any = look_for_any();
+    looked = true;
+    return any;
 }
 
 const char *renamed_needed(void) {
@@ -44,26 +71,18 @@ const char *renamed_needed(void) {
     return first;
 }
 
-static char *find(RedisModuleDict *d, const char *key) {
-    return d ? RedisModule_DictGetC(d, (void *)key, strlen(key), NULL) : NULL;
-}
-
-static void put(RedisModuleDict **d, const char *key, char *value) {
-    if (!*d) *d = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(*d, (void *)key, strlen(key), value);
-}
-
 /* Names stay for as long as the server runs: no more than it has commands. */
 static const char *learn(const char *name) {
     size_t len;
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "COMMAND", "cc", "INFO", name);
+    RedisModuleCallReply *reply = own_call(ckv.ctx, "command|info", "cc", "INFO", name);
     RedisModuleCallReply *own = own_name(reply, 0);
     const char *text = own ? RedisModule_CallReplyStringPtr(own, &len) : NULL;
     char *copy = text ? RedisModule_Calloc(1, len + 1) : NULL;
     if (copy) {
         memcpy(copy, text, len);
-        put(&own_names, name, copy);
-        if (strcmp(copy, name)) put(&names, copy, RedisModule_Strdup(name));
+        if (!own_names) own_names = RedisModule_CreateDict(NULL);
+        RedisModule_DictReplaceC(own_names, (void *)name, strlen(name), copy);
+        if (strcmp(copy, name)) own_call_goes_by(copy, name);
     }
     if (reply) RedisModule_FreeCallReply(reply);
     return copy;
@@ -73,11 +92,14 @@ const char *renamed_own_name(const char *name, size_t len) {
     char lower[NAME_MAX_LEN + 1] = {0};
     if (len == 0 || len > NAME_MAX_LEN || memchr(name, 0, len)) return NULL;
     for (size_t i = 0; i < len; i++) lower[i] = (char)tolower((unsigned char)name[i]);
-    const char *own = find(own_names, lower);
+    const char *own =
+        own_names ? RedisModule_DictGetC(own_names, lower, strlen(lower), NULL) : NULL;
     return own ? own : learn(lower);
 }
 
-const char *renamed_to(const char *command) {
-    const char *name = find(names, command);
-    return name ? name : command;
+const char *renamed_sent(const RedisModuleString *name) {
+    size_t len;
+    const char *sent = RedisModule_StringPtrLen(name, &len);
+    const char *own = any_renamed() ? renamed_own_name(sent, len) : NULL;
+    return own ? own : sent;
 }

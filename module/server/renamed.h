@@ -19,11 +19,12 @@ void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size
 const char *renamed_needed(void);
 
 /* The own name of the command that goes by `name`, in any case; NULL: there is none. Asks the
- * server once for each name of a command. Owned here. */
+ * server once for each name of a command, by which it is called from then on (own_call.h). Owned
+ * here. */
 const char *renamed_own_name(const char *name, size_t len);
 
-/* The name to call a command by: its own, unless it is known to go by another. Owned here, or it is
- * the one given. */
-const char *renamed_to(const char *command);
+/* What a command is that somebody has sent: its own name, in any case, or one of no command.
+ * Asks the server where some command has been renamed; else it is what was sent, whose it is. */
+const char *renamed_sent(const RedisModuleString *name);
 
 #endif

@@ -2,7 +2,6 @@
 #include "server/settings.h"
 
 #include "server/own_call.h"
-#include "server/renamed.h"
 
 #include <string.h>
 #include <strings.h>
@@ -38,7 +37,7 @@ static int number_of(const char *text, size_t len) {
 /* The caller frees the reply, in which the value is; NULL: it can't be had. */
 static RedisModuleCallReply *get(RedisModuleCtx *ctx, const char *name, const char **value,
                                  size_t *len) {
-    RedisModuleCallReply *reply = own_call(ctx, renamed_to("config"), "cc", "GET", name);
+    RedisModuleCallReply *reply = own_call(ctx, "config|get", "cc", "GET", name);
     RedisModuleCallReply *second = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
     *len = 0;
     *value = second ? RedisModule_CallReplyStringPtr(second, len) : NULL;
@@ -55,7 +54,7 @@ bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value) {
 }
 
 bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value) {
-    RedisModuleCallReply *reply = own_call(ctx, renamed_to("config"), "ccc", "SET", name, value);
+    RedisModuleCallReply *reply = own_call(ctx, "config|set", "ccc", "SET", name, value);
     bool done = reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR;
     if (reply) RedisModule_FreeCallReply(reply);
     return done;

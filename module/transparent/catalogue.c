@@ -217,7 +217,7 @@ static void look_for_renamed(RedisModuleCtx *ctx) {
 }
 
 void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served) {
-    RedisModuleCallReply *all = own_call(ctx, "COMMAND", "");
+    RedisModuleCallReply *all = own_call(ctx, "command", "");
     memset(table, 0, sizeof table);
     count = 0;
     for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)

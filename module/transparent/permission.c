@@ -8,7 +8,6 @@
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/reply.h"
 #include "server/version.h"
 #include "transparent/catalogue.h"
@@ -209,7 +208,7 @@ static bool may_look(void) {
 /* To ask what each user may takes long. */
 static void look_at_users(void) {
     uint64_t began_us = clock_monotonic_us();
-    RedisModuleCallReply *list = own_call(ckv.ctx, "ACL", "c", "LIST");
+    RedisModuleCallReply *list = own_call(ckv.ctx, "acl|list", "c", "LIST");
     size_t n = list ? RedisModule_CallReplyLength(list) : 0;
     uint64_t rules = hash_of(list, n);
     if (n == 0 || users.rules == 0 || rules != users.rules) derive(list, n);
@@ -280,7 +279,7 @@ void permission_start(const char *const *names, int count) {
 static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc,
                      int db) {
     RedisModuleString *sent = argv[0];
-    const char *called = renamed_to(name);
+    const char *called = own_call_name(name);
     argv[0] = RedisModule_CreateString(NULL, called, strlen(called));
     bool may = acl_may_run(user, argv, argc, db);
     RedisModule_FreeString(NULL, argv[0]);

@@ -3,12 +3,10 @@
 
 #include "commands/commands.h"
 #include "keyspace/maps.h"
-#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/role.h"
 
 /* In a cursor, see scanning.h. */
@@ -34,11 +32,10 @@ RedisModuleCallReply *scanning_ask(RedisModuleCtx *ctx, const char *command,
                                    RedisModuleString *first, RedisModuleString *const *more,
                                    size_t count) {
     bool trusted = acl_trust(true), left = cmd_scan_leave_expired(role_is_called(ctx));
-    native_note_call(command);
-    RedisModuleCallReply *reply = own_call(ctx, renamed_to(command), "!Esv", first, more, count);
+    RedisModuleCallReply *reply = own_call(ctx, command, "!Esv", first, more, count);
     cmd_scan_leave_expired(left);
     acl_trust(trusted);
-    return native_note_reply(command, reply);
+    return reply;
 }
 
 bool scanning_is_array(RedisModuleCallReply *reply) {

@@ -15,6 +15,7 @@
 #include "server/filter.h"
 #include "server/no_touch.h"
 #include "server/pause.h"
+#include "server/renamed.h"
 #include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
@@ -30,6 +31,7 @@
 #include "transparent/transactions.h"
 
 #include <string.h>
+#include <strings.h>
 
 static bool matches(filtered *f, int i) {
     return prefixes_match_name(filter_arg(f, i)) != PREFIX_NONE;
@@ -482,8 +484,9 @@ static void restore_over(filtered *f) {
 static bool writes_file(filtered *f) {
     static const char *const words[] = {"bgsave",       "save",     "psync", "sync",
                                         "bgrewriteaof", "shutdown", "debug", "exec"};
+    const char *name = renamed_sent(filter_arg(f, 0));
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (arg_is(filter_arg(f, 0), words[w])) return true;
+        if (!strcasecmp(name, words[w])) return true;
     return false;
 }
 

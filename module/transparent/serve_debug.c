@@ -55,7 +55,7 @@ static void add_map(digest *d, map *m) {
 
 /* What the server says of a value of another type, and of whether it expires. */
 static void add_other(digest *d, RedisModuleString *name, const char *key, size_t key_len) {
-    RedisModuleCallReply *reply = own_call(d->ctx, "DEBUG", "cs", "DIGEST-VALUE", name);
+    RedisModuleCallReply *reply = own_call(d->ctx, "debug", "cs", "DIGEST-VALUE", name);
     RedisModuleCallReply *first = reply ? RedisModule_CallReplyArrayElement(reply, 0) : NULL;
     size_t len = 0;
     const char *text = first ? RedisModule_CallReplyStringPtr(first, &len) : NULL;

@@ -4,9 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/native.h"
-#include "keyspace/native_calls.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/version.h"
 #include "transparent/catalogue.h"
 #include "transparent/string_sizes.h"
@@ -98,7 +96,7 @@ static void reset(void) {
     read_counters(at_reset);
     memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
     calls_at_reset = own_calls_ended();
-    native_forget_calls();
+    own_calls_forget();
 }
 
 static bool put_counter(rewriting *r, span line) {
@@ -224,10 +222,12 @@ static uint64_t less(uint64_t number, uint64_t by) {
 
 /* Of the server's own command, what was not called by ours that stands for it. */
 static command_stats without_ours(command_stats s, const char *name) {
-    uint64_t left = less(s.calls, native_calls_of(name));
+    own_call_counts ours = own_calls_of(name);
+    /* The INFO that tells has run, and is not in what it tells. */
+    uint64_t left = less(s.calls, ours.calls - !strcmp(name, "info"));
     double share = s.calls ? (double)left / (double)s.calls : 0;
     return (command_stats){left, (uint64_t)((double)s.us * share), s.rejected,
-                           less(s.failed, native_failures_of(name))};
+                           less(s.failed, ours.failures)};
 }
 
 static void put_stats(rewriting *r, const char *name, const span lines[VARIANTS]) {
@@ -289,7 +289,7 @@ static bool put_called(rewriting *r, span line) {
     char name[CATALOGUE_NAME_MAX + 1] = "";
     if (!begins(line, kind) || !end || (size_t)(end - at) >= sizeof name) return false;
     memcpy(name, at, (size_t)(end - at));
-    if (native_calls_of(name) == 0) return false;
+    if (own_calls_of(name).calls == 0) return false;
     lines[VARIANTS - 1] = line;
     put_stats(r, name, lines);
     return true;
@@ -331,9 +331,7 @@ static void rewrite(rewriting *r) {
 
 int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     RedisModuleCallReply *reply =
-        own_call(ctx, renamed_to("info"), "Ev", argv + 1, (size_t)argc - 1);
-    native_note_call("info");
-    native_note_reply("info", reply);
+        own_call(ctx, "info", "Ev", argv + 1, (size_t)argc - 1);
     if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_STRING)
         return native_reply(ctx, reply);
     RedisModuleString *text = RedisModule_CreateStringFromCallReply(reply);

@@ -4,7 +4,6 @@
 #include "commands/commands.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
-#include "keyspace/native_calls.h"
 #include "keyspace/prefixes.h"
 #include "server/acl.h"
 #include "server/own_call.h"
@@ -181,8 +180,7 @@ static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
         bool trusted = acl_trust(true), left = cmd_scan_leave_expired(role_is_called(ctx));
-        native_note_call("crandomkey");
-        RedisModuleCallReply *reply = own_call(ctx, "CRANDOMKEY", "!");
+        RedisModuleCallReply *reply = own_call(ctx, "crandomkey", "!");
         cmd_scan_leave_expired(left);
         acl_trust(trusted);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;

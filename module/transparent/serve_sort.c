@@ -2,10 +2,8 @@
 #include "transparent/serve_sort.h"
 
 #include "keyspace/native.h"
-#include "keyspace/native_calls.h"
 #include "server/acl.h"
 #include "server/own_call.h"
-#include "server/renamed.h"
 #include "server/reply.h"
 #include "transparent/leave.h"
 #include "transparent/sort_keys.h"
@@ -50,7 +48,6 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     leave_how before = leave_begin((leave_how){.is_called = may_be_called});
     sort_keys_leave(ctx, argv, argc, leave_key);
     leave_begin(before);
-    native_note_call(name);
     RedisModuleString *alpha = NULL;
     if (needs_order(ctx, argv, argc)) {
         RedisModuleString **ordered = RedisModule_PoolAlloc(ctx, (size_t)argc * sizeof *argv);
@@ -61,8 +58,8 @@ int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     /* As the user: what a pattern may reach is in the rules for SORT, and not in those for keys. */
     RedisModuleString *user = acl_user_name(ctx);
     RedisModuleCallReply *reply =
-        own_call(ctx, renamed_to(name), user ? "!CE0v" : "!E0v", argv + 1, (size_t)argc - 1);
+        own_call(ctx, name, user ? "!CE0v" : "!E0v", argv + 1, (size_t)argc - 1);
     if (user) RedisModule_FreeString(ctx, user);
     if (alpha) RedisModule_FreeString(ctx, alpha);
-    return native_reply(ctx, native_note_reply(name, reply));
+    return native_reply(ctx, reply);
 }

@@ -2,7 +2,6 @@
 #include "transparent/sort_keys.h"
 
 #include "keyspace/maps.h"
-#include "keyspace/native_calls.h"
 #include "keyspace/places.h"
 #include "server/own_call.h"
 #include "server/reply.h"
@@ -39,15 +38,12 @@ static RedisModuleCallReply *elements_of(RedisModuleCtx *ctx, RedisModuleString 
     RedisModule_CloseKey(handle);
     switch (type) {
     case REDISMODULE_KEYTYPE_LIST:
-        native_note_call("lrange");
-        if (part->first) return own_call(ctx, "LRANGE", "sss", key, part->first, part->last);
-        return own_call(ctx, "LRANGE", "scc", key, "0", "-1");
+        if (part->first) return own_call(ctx, "lrange", "sss", key, part->first, part->last);
+        return own_call(ctx, "lrange", "scc", key, "0", "-1");
     case REDISMODULE_KEYTYPE_SET:
-        native_note_call("smembers");
-        return own_call(ctx, "SMEMBERS", "s", key);
+        return own_call(ctx, "smembers", "s", key);
     case REDISMODULE_KEYTYPE_ZSET:
-        native_note_call("zrange");
-        return own_call(ctx, "ZRANGE", "scc", key, "0", "-1");
+        return own_call(ctx, "zrange", "scc", key, "0", "-1");
     }
     return NULL;
 }

@@ -1,7 +1,6 @@
 /* transactions.c: asking the server for its clients' transactions. See transactions.h. */
 #include "transparent/transactions.h"
 
-#include "keyspace/native_calls.h"
 #include "keyspace/queued.h"
 #include "server/array.h"
 #include "server/client_list.h"
@@ -63,7 +62,6 @@ static bool in_doubt(void) {
 
 static void look_at_all(RedisModuleCtx *ctx) {
     clients c = {NULL, 0, 0, false};
-    native_note_call("client|list");
     if (client_list(ctx, 0, note_client, &c)) {
         queued_counted(c.count);
         if (queued_unseen()) queued_list_unseen(c.in_transaction, c.count);

@@ -225,6 +225,12 @@ def info(r):
     return {k.removeprefix("ckv_"): v for k, v in fields.items() if k.startswith("ckv_")}
 
 
+def times_run(r, command):
+    """How often a command ran, the module's own calls included, which INFO leaves out."""
+    histogram = r.execute_command("LATENCY", "HISTOGRAM", command)
+    return histogram[1][1] if histogram else 0
+
+
 def rewrite_aof(r):
     """And waits until that is done."""
     def idle():

@@ -305,6 +305,9 @@ def test_config_is_called_by_its_name(own_server):
         assert r.execute_command("settings", "SET", "maxmemory", asked) == b"OK"
         connection = wait_blocked(server)
         wait_for(lambda: maxmemory(r) == raised(r, asked))
+        assert r.execute_command("settings", "REWRITE") == b"OK"
+        with open(os.path.join(server.dir, "redis.conf")) as f:
+            assert f"maxmemory {asked}\n" in f.read()
         connection.disconnect()
 
 
