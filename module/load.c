@@ -11,6 +11,8 @@
 #include "keyspace/migration.h"
 #include "keyspace/own_records.h"
 #include "keyspace/places.h"
+#include "persist/beside.h"
+#include "persist/keyspace_events.h"
 #include "persist/type.h"
 #include "server/acl.h"
 #include "server/child.h"
@@ -70,10 +72,12 @@ static int start(RedisModuleCtx *ctx) {
     if (register_commands(ctx) != REDISMODULE_OK || served_register(ctx) != REDISMODULE_OK ||
         no_touch_start(ctx) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, info_section) != REDISMODULE_OK ||
-        type_register(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
-        !own_records_start(ctx))
+        type_register(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
-    if (migration_start(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+    keyspace_events_listen(ctx);
+    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
+        !own_records_start(ctx) || migration_start(ctx) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);

@@ -386,7 +386,7 @@ static bool evict_some(void) {
  * timer evicts. In Redis who sends it is no user; in Valkey it may be anybody. */
 static bool may_come_with_slot(filtered *command) {
     if (!maps_any_hidden()) return false;
-    if (version_is_valkey(0)) return true;
+    if (version_is_valkey(VALKEY_ANY)) return true;
     uint64_t client = RedisModule_CommandFilterGetClientId(command);
     RedisModuleString *user = RedisModule_GetClientUserNameById(ckv.ctx, client);
     if (user) RedisModule_FreeString(ckv.ctx, user);

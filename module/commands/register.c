@@ -20,7 +20,7 @@ static const int legacy_range[][3] = {
 };
 
 bool register_first_only(void) {
-    return version_is_valkey(0) && places_layout() == PLACES_SLOTS;
+    return version_is_valkey(VALKEY_ANY) && places_layout() == PLACES_SLOTS;
 }
 
 /* As the server is told. */
@@ -107,7 +107,7 @@ static bool categorize(RedisModuleCommand *c, const command_entry *e) {
  * these. */
 static bool is_about_all_dbs(const command_entry *e) {
     return e->keys == KEYS_NONE && e->syntax && strstr(e->categories, "admin") &&
-           version_is_valkey(9.1);
+           version_is_valkey(VALKEY_9_1);
 }
 
 int register_command(RedisModuleCtx *ctx, const command_entry *e) {

@@ -42,7 +42,7 @@ uint32_t places_layout(void) {
 
 int places_dbs(void) {
     int dbs = 1;
-    if (!version_is_valkey(9)) return dbs;
+    if (!version_is_valkey(VALKEY_9_0)) return dbs;
     while (RedisModule_SelectDb(ckv.ctx, dbs) == REDISMODULE_OK) dbs++;
     return dbs;
 }

@@ -246,7 +246,7 @@ static bool set_expiry(record *r, int64_t at_ms) {
 
 /* Who gives it an expiry that is past has deleted it, in Redis; in Valkey it has expired. */
 static void end_by_command(record *r) {
-    if (!version_is_valkey(0)) {
+    if (!version_is_valkey(VALKEY_ANY)) {
         record_delete_by_command(r);
         return;
     }
@@ -269,7 +269,7 @@ bool record_expire(record *r, int64_t at_ms) {
 }
 
 bool record_is_put_expired(record *r, int64_t at_ms) {
-    if (at_ms > r->now_ms || !version_is_valkey(0) || !role_may_expire(r->ctx)) return false;
+    if (at_ms > r->now_ms || !version_is_valkey(VALKEY_ANY) || !role_may_expire(r->ctx)) return false;
     record_refresh(r);
     if (r->found) end_by_command(r);
     return true;

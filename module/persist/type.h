@@ -4,7 +4,7 @@
 
 #include "redismodule.h"
 
-/* Registers the type and listens to what happens to keys and databases. */
+/* Registers the type: REDISMODULE_OK or _ERR. */
 int type_register(RedisModuleCtx *ctx);
 
 #endif

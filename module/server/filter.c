@@ -47,7 +47,7 @@ void filter_attend(void (*begin)(RedisModuleCtx *ctx), bool (*look)(filtered *co
 }
 
 static bool has_to_renew(RedisModuleCtx *ctx) {
-    return version_is_valkey(9.0) &&
+    return version_is_valkey(VALKEY_9_0) &&
            RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER;
 }
 

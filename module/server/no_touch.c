@@ -87,7 +87,7 @@ bool no_touch(RedisModuleCtx *ctx) {
 /* ---- commands -------------------------------------------------------------------------------- */
 
 static bool crashes_server(void) {
-    return !version_is_redis(REDIS_8_6) && !version_is_valkey(9.1);
+    return !version_is_redis(REDIS_8_6) && !version_is_valkey(VALKEY_9_1);
 }
 
 static void on_no_touch(filtered *command) {

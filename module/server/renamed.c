@@ -2,6 +2,7 @@
 #include "server/renamed.h"
 
 #include "server/own_call.h"
+#include "server/version.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -53,10 +54,18 @@ static bool any_renamed(void) {
     return any;
 }
 
+/* Whose the slots are only a cluster tells, and what users may only Redis 7.0 does by ACL. */
+static bool is_needed_here(const char *command) {
+    if (!strcmp(command, "cluster") || !strcmp(command, "object"))
+        return RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_CLUSTER;
+    return strcmp(command, "acl") != 0 || RedisModule_GetServerVersion() < REDIS_7_2;
+}
+
 const char *renamed_needed(void) {
-    static const char *const needed[] = {"command",  "client", "set",      "mset",      "append",
-                                         "setrange", "incrby", "persist",  "pexpireat", "del",
-                                         "unlink",   "lrange", "smembers", "zrange"};
+    static const char *const needed[] = {
+        "command",   "client", "set",    "mset",   "append",   "setrange", "incrby",  "persist",
+        "pexpireat", "del",    "unlink", "lrange", "smembers", "zrange",   "cluster", "object",
+        "acl"};
     enum { COUNT = sizeof needed / sizeof *needed };
     RedisModuleString *names[COUNT];
     bool renamed[COUNT];
@@ -65,7 +74,7 @@ const char *renamed_needed(void) {
         names[i] = RedisModule_CreateString(NULL, needed[i], strlen(needed[i]));
     renamed_which(ckv.ctx, names, COUNT, renamed);
     for (size_t i = 0; i < COUNT; i++) {
-        if (renamed[i] && !first) first = needed[i];
+        if (renamed[i] && !first && is_needed_here(needed[i])) first = needed[i];
         RedisModule_FreeString(NULL, names[i]);
     }
     return first;

@@ -3,15 +3,17 @@
 
 #include "redismodule.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 
 /* 0: it is Redis. */
-static double valkey(void) {
-    static double version = -1;
+static int valkey(void) {
+    static int version = -1;
     if (version >= 0) return version;
+    int major = 0, minor = 0;
     RedisModuleServerInfoData *info = RedisModule_GetServerInfo(NULL, "server");
     const char *text = RedisModule_ServerInfoGetFieldC(info, "valkey_version");
-    version = text ? strtod(text, NULL) : 0;
+    if (text) sscanf(text, "%d.%d", &major, &minor);
+    version = major << 16 | minor << 8;
     RedisModule_FreeServerInfo(NULL, info);
     return version;
 }
@@ -20,6 +22,6 @@ bool version_is_redis(int version) {
     return valkey() == 0 && RedisModule_GetServerVersion() >= version;
 }
 
-bool version_is_valkey(double version) {
+bool version_is_valkey(int version) {
     return valkey() > 0 && valkey() >= version;
 }

@@ -168,7 +168,7 @@ static void look_at_user(const char *line, size_t len) {
     size_t name_len = (size_t)(rules - name), rules_len = len - (size_t)(++rules - line);
     if (name_len == strlen(DEFAULT_USER) && !memcmp(name, DEFAULT_USER, name_len))
         look_at_default(rules, rules_len);
-    if (memmem(rules, rules_len, "db=", 3))
+    if (memmem(rules, rules_len, " db=", 4) || memmem(rules, rules_len, "(db=", 4))
         take_by_db();
     else
         look_at_rules(rules, rules_len);

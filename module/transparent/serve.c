@@ -536,7 +536,7 @@ static int on_new_key(RedisModuleCtx *ctx, int type, const char *event, RedisMod
 /* Valkey before 9.1 forgets the database that a client has selected when a module listens and a key
  * comes to be in another one (MOVE, COPY). */
 static bool may_listen(void) {
-    return version_is_redis(0) || version_is_valkey(9.1);
+    return version_is_redis(REDIS_ANY) || version_is_valkey(VALKEY_9_1);
 }
 
 static void listen_to_new_keys(RedisModuleCtx *ctx) {

@@ -145,7 +145,7 @@ static bool put_database(rewriting *r, span line) {
     number_behind(line, "db", &db);
     map_totals records = maps_totals_of((int)db).totals;
     /* Redis counts what is on its way here. */
-    size_t maps = version_is_redis(0) ? maps_in_db((int)db) : maps_shown_in_db((int)db);
+    size_t maps = version_is_redis(REDIS_ANY) ? maps_in_db((int)db) : maps_shown_in_db((int)db);
     span rest = put_changed(r, line, "keys=", records.records, maps);
     put(r, put_changed(r, rest, "expires=", records.expiring, 0));
     return true;
