@@ -6,6 +6,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/move.h"
+#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
@@ -101,12 +102,7 @@ static bool has_arrived(RedisModuleCtx *ctx, const char *key, size_t len) {
 /* While data is imported a string that has expired is there for the source of the data alone, and
  * the server would delete it as it is opened to be moved. */
 static bool is_kept_for_import(RedisModuleCtx *ctx, RedisModuleString *name) {
-    if (!settings_import_mode()) return false;
-    RedisModuleKey *key =
-        RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOEFFECTS);
-    bool expired = RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY;
-    RedisModule_CloseKey(key);
-    return expired;
+    return settings_import_mode() && native_has_expired(ctx, name);
 }
 
 static move_result put_aside(const RedisModuleString *name) {

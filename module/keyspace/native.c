@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Opened for writing as well: a miss in reading would be announced. */
-static int type_of(RedisModuleCtx *ctx, RedisModuleString *key) {
+int native_type(RedisModuleCtx *ctx, RedisModuleString *key) {
     RedisModuleKey *handle = RedisModule_OpenKey(
         ctx, key, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
     int type = RedisModule_KeyType(handle);
@@ -25,12 +25,24 @@ static int type_of(RedisModuleCtx *ctx, RedisModuleString *key) {
     return type;
 }
 
+/* The server does not let go of the name: a copy is asked for. */
+bool native_has_expired(RedisModuleCtx *ctx, const RedisModuleString *key) {
+    if (!RedisModule_GetOpenKeyModesAll) return false;
+    RedisModuleString *name = RedisModule_CreateStringFromString(NULL, key);
+    RedisModuleKey *handle =
+        RedisModule_OpenKey(ctx, name, REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOEFFECTS);
+    bool expired = RedisModule_KeyType(handle) == REDISMODULE_KEYTYPE_EMPTY;
+    RedisModule_CloseKey(handle);
+    RedisModule_FreeString(NULL, name);
+    return expired;
+}
+
 bool native_any(RedisModuleCtx *ctx) {
     return places_layout() == PLACES_SLOTS || native_count(ctx) > 0;
 }
 
 bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
-    return native_any(ctx) && type_of(ctx, key) != REDISMODULE_KEYTYPE_EMPTY;
+    return native_any(ctx) && native_type(ctx, key) != REDISMODULE_KEYTYPE_EMPTY;
 }
 
 uint64_t native_count(RedisModuleCtx *ctx) {
@@ -171,7 +183,7 @@ void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
 }
 
 static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {
-    int type = native_any(ctx) ? type_of(ctx, key) : REDISMODULE_KEYTYPE_EMPTY;
+    int type = native_any(ctx) ? native_type(ctx, key) : REDISMODULE_KEYTYPE_EMPTY;
     return type != REDISMODULE_KEYTYPE_EMPTY && type != REDISMODULE_KEYTYPE_STRING;
 }
 

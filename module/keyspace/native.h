@@ -10,6 +10,13 @@
 
 #include "ckv.h"
 
+/* REDISMODULE_KEYTYPE_… of a key of the selected database, ckv's own included. No event, no use. */
+int native_type(RedisModuleCtx *ctx, RedisModuleString *key);
+
+/* Of a key that is there: whether who looks for it would find that it has expired, and delete it.
+ * Nothing happens to it. Redis 7.0 can't be asked: false. */
+bool native_has_expired(RedisModuleCtx *ctx, const RedisModuleString *key);
+
 /* Whether the server has a value of its own for a key of the selected database. No event, no use.
  */
 bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key);

@@ -2,6 +2,7 @@
 #include "persist/aof_rewrite.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/own_call.h"
@@ -50,23 +51,10 @@ static void tell_prefixes(RedisModuleIO *io) {
     RedisModule_Free(all);
 }
 
-/* Whether DUMP would find that it has expired, and delete what the server is about to write. Redis
- * 7.0 can't be asked. The server does not let go of the name: a copy is asked for. */
-static bool has_expired(const RedisModuleString *key) {
-    if (!RedisModule_GetOpenKeyModesAll) return false;
-    RedisModuleString *name = RedisModule_CreateStringFromString(NULL, key);
-    RedisModuleKey *handle =
-        RedisModule_OpenKey(ckv.ctx, name, REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOEFFECTS);
-    bool expired = RedisModule_KeyType(handle) == REDISMODULE_KEYTYPE_EMPTY;
-    RedisModule_CloseKey(handle);
-    RedisModule_FreeString(NULL, name);
-    return expired;
-}
-
 /* An inert map is not a set of records to whoever loads the file either: it goes as a whole. */
 static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
     RedisModule_SelectDb(ckv.ctx, RedisModule_GetDbIdFromIO(io));
-    if (has_expired(key)) return;
+    if (native_has_expired(ckv.ctx, key)) return; /* DUMP would delete what is about to be written */
     /* Replicas in a cluster, and all of its nodes while it is down, would refuse the call. This is
      * for the child alone, which asks for nothing else. */
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_IS_CHILD)

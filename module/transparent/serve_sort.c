@@ -13,11 +13,7 @@
 static bool needs_order(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA)) return false;
     if (!sort_keys_in_order(argv, argc)) return false;
-    RedisModuleKey *key = RedisModule_OpenKey(
-        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
-    int type = RedisModule_KeyType(key);
-    RedisModule_CloseKey(key);
-    return type == REDISMODULE_KEYTYPE_SET;
+    return native_type(ctx, argv[1]) == REDISMODULE_KEYTYPE_SET;
 }
 
 /* What to call SORT with: `alpha` in the place of each BY. Returns how many arguments that are. */

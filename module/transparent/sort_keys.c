@@ -2,6 +2,7 @@
 #include "transparent/sort_keys.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "server/own_call.h"
 #include "server/reply.h"
@@ -33,10 +34,7 @@ typedef struct range {
 /* The elements of what is sorted, in the selected database. NULL: there is nothing. */
 static RedisModuleCallReply *elements_of(RedisModuleCtx *ctx, RedisModuleString *key,
                                          const range *part) {
-    RedisModuleKey *handle = RedisModule_OpenKey(ctx, key, REDISMODULE_READ | REDISMODULE_WRITE);
-    int type = RedisModule_KeyType(handle);
-    RedisModule_CloseKey(handle);
-    switch (type) {
+    switch (native_type(ctx, key)) {
     case REDISMODULE_KEYTYPE_LIST:
         if (part->first) return own_call(ctx, "lrange", "sss", key, part->first, part->last);
         return own_call(ctx, "lrange", "scc", key, "0", "-1");
