@@ -9,12 +9,12 @@
 
 typedef int command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
-/* cmd_string.c */
-command cmd_cset, cmd_cget, cmd_cstrlen;
+/* cmd_set.c */
+command cmd_cset, cmd_csetnx, cmd_csetex, cmd_cpsetex, cmd_cgetset;
+/* cmd_get.c */
+command cmd_cget, cmd_cstrlen, cmd_cgetdel, cmd_cgetex;
 /* cmd_many.c */
 command cmd_cmset, cmd_cmget, cmd_cmsetnx, cmd_cmsetex;
-/* cmd_getset.c */
-command cmd_cgetdel, cmd_cgetex, cmd_cgetset, cmd_csetnx, cmd_csetex, cmd_cpsetex;
 /* cmd_modify.c */
 command cmd_cappend, cmd_cgetrange, cmd_csetrange;
 command cmd_cincr, cmd_cdecr, cmd_cincrby, cmd_cdecrby, cmd_cincrbyfloat;

@@ -1,60 +1,28 @@
-/* cmd_getset.c: the short forms of CSET and CGET: CGETDEL, CGETEX, CGETSET, CSETNX, CSETEX,
- * CPSETEX. */
+/* cmd_get.c: CGET, as Redis' GET, and its kin: CSTRLEN, CGETDEL, CGETEX. */
 #include "commands/commands.h"
 #include "commands/expire_args.h"
 #include "keyspace/lookup.h"
 #include "keyspace/native.h"
-#include "keyspace/replicate.h"
 #include "server/clock.h"
 #include "server/reply.h"
 
-/* Stores argv's value and tells everybody; at_ms as record_put() has it. False: the error is
- * replied. */
-static bool store(record *r, RedisModuleString *value, int64_t at_ms) {
-    size_t len;
-    const char *bytes = RedisModule_StringPtrLen(value, &len);
-    if (!record_put(r, bytes, len, at_ms)) return false;
-    replicate_set(r->ctx, r->name, value, at_ms);
-    record_notify_set(r, at_ms != EXPIRY_NEVER);
-    return true;
-}
-
-int cmd_csetnx(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc != 3) return RedisModule_WrongArity(ctx);
-    record r;
-    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
-    if (r.found) return RedisModule_ReplyWithLongLong(ctx, 0);
-    return store(&r, argv[2], EXPIRY_NEVER) ? RedisModule_ReplyWithLongLong(ctx, 1)
-                                            : REDISMODULE_OK;
-}
-
-static int set_expiring(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {
-    if (argc != 4) return RedisModule_WrongArity(ctx);
-    int64_t at_ms, now_ms = clock_now_ms();
-    if (!expire_read(ctx, argv[0], argv[2], unit, now_ms, true, &at_ms)) return REDISMODULE_OK;
-    record r;
-    if (!lookup_key(ctx, argv, argc, now_ms, &r) || !store(&r, argv[3], at_ms))
-        return REDISMODULE_OK;
-    return RedisModule_ReplyWithSimpleString(ctx, "OK");
-}
-
-int cmd_csetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return set_expiring(ctx, argv, argc, EXPIRE_SECONDS);
-}
-
-int cmd_cpsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    return set_expiring(ctx, argv, argc, 0);
-}
-
-int cmd_cgetset(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argc != 3) return RedisModule_WrongArity(ctx);
+int cmd_cget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
     record r;
     if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
     record_note_read(&r);
-    RedisModuleString *old;
-    if (!record_copy_value(&r, &old)) return REDISMODULE_OK;
-    return store(&r, argv[2], EXPIRY_NEVER) ? record_reply_copy(&r, old)
-                                            : record_forget_copy(&r, old);
+    record_reply_value(&r);
+    return REDISMODULE_OK;
+}
+
+int cmd_cstrlen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return RedisModule_WrongArity(ctx);
+    record r;
+    if (!lookup_key(ctx, argv, argc, clock_now_ms(), &r)) return REDISMODULE_OK;
+    record_note_read(&r);
+    size_t len;
+    if (record_value_len(&r, &len)) RedisModule_ReplyWithLongLong(ctx, (long long)len);
+    return REDISMODULE_OK;
 }
 
 int cmd_cgetdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
