@@ -311,9 +311,9 @@ static bool fits(const catalogue_entry *e, int argc) {
 /* SET with GET: who may only write is refused as it is queued, and with it the transaction. */
 static bool is_refused_later(filtered *f, const catalogue_entry *e, int argc) {
     bool reads = false;
-    if (!is_queued(f) || strcmp(e->name, "set") != 0) return false;
+    if (!now.runs_later || strcmp(e->name, "set") != 0) return false;
     for (int i = 3; i < argc; i++) reads |= arg_is(filter_arg(f, i), "get");
-    return reads && !will_run();
+    return reads && is_queued(f) && !will_run();
 }
 
 static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
