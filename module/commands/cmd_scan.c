@@ -3,13 +3,15 @@
  *
  * A cursor of CSCAN says which map, and where in it:
  *
- *      63          32 31                 0
- *      +-------------+-------------------+
- *      | place       | position          |    see core/map/map_scan.h; 0 is the start and the end
- *      +-------------+-------------------+
+ *      47           p p-1    0
+ *      +-------------+-------+
+ *      | position    | place |    p bits for ckv.places; 0 is the start and the end
+ *      +-------------+-------+
  *
- * Places are fixed, positions stay right while buckets are split and merged, and records never
- * leave their bucket by themselves: what is there during the whole scan is met.
+ * The position is read forwards (core/map/map_scan.h), so that the number is small while there are
+ * few buckets: there are clients that keep it in 32 bits (redis-cli --cluster import). Places are
+ * fixed, positions stay right while buckets are split and merged, and records never leave their
+ * bucket by themselves: what is there during the whole scan is met.
  */
 #include "commands/commands.h"
 #include "commands/glob.h"
@@ -140,15 +142,21 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
     return true;
 }
 
+static unsigned place_bits(void) {
+    return ckv.places > 1 ? 32u - (unsigned)__builtin_clz(ckv.places - 1) : 0;
+}
+
 /* Goes on from a cursor until `count` records have been looked at, and on to where there is a map
  * again: no page is told of nothing. Returns the next cursor. */
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
-    while (cursor >> 32 < ckv.places) {
-        uint64_t place = cursor >> 32, position = MAP_SCAN_END;
-        const keyed_map *s = maps_served_at(g->filter.db, (uint32_t)place);
-        if (s && g->looked_at >= count) return cursor;
-        if (s) position = map_scan(s->m, (uint32_t)cursor, gather, g);
-        cursor = (place << 32) + position;
+    unsigned bits = place_bits();
+    uint64_t position = map_scan_reversed((uint32_t)(cursor >> bits));
+    for (uint32_t place = cursor & ((1u << bits) - 1); place < ckv.places; place++) {
+        const keyed_map *s = maps_served_at(g->filter.db, place);
+        for (; s && position < MAP_SCAN_END; position = map_scan(s->m, position, gather, g))
+            if (g->looked_at >= count)
+                return (uint64_t)map_scan_reversed((uint32_t)position) << bits | place;
+        position = 0;
     }
     return 0;
 }

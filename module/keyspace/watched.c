@@ -3,6 +3,7 @@
 
 #include "server/array.h"
 #include "server/clock.h"
+#include "server/filter.h"
 #include "server/quiet.h"
 
 /* CONFIG RESETSTAT forgets what was counted before, and counts itself. */
@@ -19,6 +20,23 @@ static bool somebody_watches(bool or_tracks) {
                 RedisModule_ServerInfoGetFieldC(info, "cmdstat_config|resetstat");
     RedisModule_FreeServerInfo(ckv.ctx, info);
     return ever;
+}
+
+/* The same, asked once for all maps that the server takes away at a stretch, as thousands of slots
+ * leave: where a filter would have seen a command nobody has begun to in between, but in a
+ * transaction. */
+#define STRETCH_US 1000
+
+static bool somebody_may_watch(void) {
+    static uint64_t seen, at_us;
+    static bool answer;
+    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    uint64_t now = within ? 0 : filter_seen();
+    if (now == 0 || now != seen || clock_monotonic_us() - at_us > STRETCH_US)
+        answer = somebody_watches(true);
+    seen = now;
+    at_us = clock_monotonic_us();
+    return answer;
 }
 
 typedef struct names {
@@ -61,11 +79,11 @@ static void tell_db(int from, int db) {
 }
 
 void watched_map(keyed_map *s) {
-    if (s->m->totals.records > 0 && maps_served(s) && somebody_watches(true)) tell_map(s, s->db);
+    if (s->m->totals.records > 0 && maps_served(s) && somebody_may_watch()) tell_map(s, s->db);
 }
 
 void watched_places(uint32_t first, uint32_t last) {
-    if (!maps_any() || !somebody_watches(true)) return;
+    if (!maps_any() || !somebody_may_watch()) return;
     for (int db = 0; db < maps_dbs(); db++) tell_places(first, last, db, db);
 }
 

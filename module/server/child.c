@@ -8,7 +8,11 @@ static child_listener *listener;
 
 static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)data;
-    at_work = sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
+    bool born = sub == REDISMODULE_SUBEVENT_FORK_CHILD_BORN;
+    bool any = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_ACTIVE_CHILD;
+    /* One in which a script is debugged counts for nothing, and nobody says when it has ended. */
+    if (born && !any) return;
+    at_work = born;
     if (at_work) feed_expect(ctx);
     listener(ctx, at_work);
 }

@@ -10,6 +10,7 @@ static RedisModuleCommandFilter *registered;
 static bool renews; /* the names of own calls: see filter_renew_begin() */
 static void (*attend_begin)(RedisModuleCtx *ctx);
 static bool (*attend_look)(filtered *command);
+static uint64_t seen;
 static bool attended; /* a step is wanted that looks for keys, and somebody attends */
 
 static void renew_name(filtered *command) {
@@ -23,6 +24,7 @@ static void run_steps(filtered *command) {
         return;
     }
     ckv.disturbed++;
+    seen++;
     if (attended && !attend_look(command)) return;
     for (int i = 0; i < FILTER_STEPS; i++)
         if (steps[i]) steps[i](command);
@@ -67,6 +69,10 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
         RedisModule_UnregisterCommandFilter(ctx, registered);
         registered = NULL;
     }
+}
+
+uint64_t filter_seen(void) {
+    return registered ? seen : 0;
 }
 
 RedisModuleString *filter_arg(filtered *command, int i) {

@@ -12,6 +12,7 @@
 #include "redismodule.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A command that the filter is asked about. */
 typedef RedisModuleCommandFilterCtx filtered;
@@ -33,6 +34,9 @@ void filter_set(RedisModuleCtx *ctx, filter_step step, RedisModuleCommandFilterF
  * `begin` runs when the first of them comes to be wanted, `look` before all steps, which are left
  * out if it says false. */
 void filter_attend(void (*begin)(RedisModuleCtx *ctx), bool (*look)(filtered *command));
+
+/* How many commands it has been asked about, so far; 0: it is not registered. */
+uint64_t filter_seen(void);
 
 /* An argument of a command, 0 its name; it stays the command's. */
 RedisModuleString *filter_arg(filtered *command, int i);

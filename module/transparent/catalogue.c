@@ -192,6 +192,7 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
     e.container = subs && RedisModule_CallReplyLength(subs) > 0;
     if (e.kind == COMMAND_KEYLESS) return;
     e.leaves_strings = leaves_strings(command);
+    e.reads = has_flag(command, "readonly");
     e.blocks = has_flag(command, "blocking") && looks_again(&e);
     catalogue_entry *cell = cell_of(e.name, len);
     count += !*cell->name;

@@ -32,6 +32,7 @@ typedef struct catalogue_entry {
     char name[CATALOGUE_NAME_MAX + 1]; /* in lower case; empty: no entry */
     uint8_t kind, served;              /* served: its number in the table of served commands */
     bool leaves_strings;               /* to the server, where no other command has left one */
+    bool reads;                        /* and does not write */
     bool container;                    /* has subcommands */
     bool blocks;                       /* it may, and then looks at several keys again */
     bool renamed;                      /* goes by another name */

@@ -131,7 +131,7 @@ void leave_key(RedisModuleString *key) {
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
     if (how.runs_later) note_name(text, len);
-    untold_tell(key);
+    if (!how.reads) untold_tell(key);
     bool moved = leave_if(key, MOVE_ALL), left = moved || how.leaves_strings;
     if (!moved && !how.awaits && awaits(key))
         how.awaits = RedisModule_CreateStringFromString(NULL, key);

@@ -10,11 +10,12 @@
 #include "server/role.h"
 
 /* In a cursor, see scanning.h. */
-#define PHASE      (1ULL << 48)
-#define MOVED      (1ULL << 50)
-#define TIMES      (1ULL << 51)
+#define PHASE_END  4
+#define MOVED      4
+#define TIMES      8
 #define TIMES_END  4
-#define CURSOR_END (TIMES_END * TIMES)
+#define AT         (TIMES_END * TIMES)
+#define CURSOR_END (1ULL << 53)
 
 /* ---- whom is asked --------------------------------------------------------------------------- */
 
@@ -74,14 +75,15 @@ void scanning_look_for_moves(void) {
 }
 
 bool scanning_read_position(uint64_t number, scan_position *p) {
-    p->at = number & (PHASE - 1);
-    p->phase = number / PHASE % 4;
-    p->moved = number / MOVED % 2 || (number > 0 && number / TIMES != times_moved % TIMES_END);
+    p->at = number / AT;
+    p->phase = number % PHASE_END;
+    p->moved = number / MOVED % 2 ||
+               (number > 0 && number / TIMES % TIMES_END != times_moved % TIMES_END);
     return number < CURSOR_END && p->phase <= SCAN_OWN_AGAIN;
 }
 
 uint64_t scanning_write_position(const scan_position *p) {
-    return p->at + p->phase * PHASE + p->moved * MOVED + times_moved % TIMES_END * TIMES;
+    return p->at * AT + times_moved % TIMES_END * TIMES + p->moved * MOVED + p->phase;
 }
 
 bool scanning_next_phase(scan_position *p) {

@@ -4,13 +4,13 @@
  *
  * A scan goes over the server's own keys, then over the records. A record that moves out meanwhile
  * may have become a key where the first phase has passed by already: if any has, it goes over the
- * server's own keys once more. A cursor has bits for that above those of the phase's own, and below
- * what every client's numbers can hold:
+ * server's own keys once more. A cursor has bits for that below those of the phase's own, which is
+ * a small number where there are few keys: some clients hold 32 bits, and all of them 53:
  *
- *      52     51   50    49     48 47                 0
- *      +--------+-------+---------+------------------+
- *      | times  | moved | phase   | cursor           |    of the phase
- *      +--------+-------+---------+------------------+
+ *      52             5 4      3   2     1     0
+ *      +---------------+--------+-------+-------+
+ *      | cursor        | times  | moved | phase |    the cursor is the phase's
+ *      +---------------+--------+-------+-------+
  *
  *      times   how many calls of anybody had found that records moved out, modulo 4
  *      moved   some have between two calls of this scan

@@ -512,6 +512,7 @@ static void filter(filtered *f) {
     leave_how left = leave_begin((leave_how){.client = sender(f),
                                              .runs_later = runs_later,
                                              .leaves_strings = e->leaves_strings,
+                                             .reads = e->reads,
                                              .will_run = will_use_keys,
                                              .is_called = runs_within,
                                              .waits = arrives ? NULL : waits_for_records,

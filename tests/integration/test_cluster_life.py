@@ -37,6 +37,16 @@ def reshard(cluster, source, target, slots):
     cluster.wait()
 
 
+def test_import_from_a_server_that_is_no_cluster(own_server):
+    """redis-cli keeps the cursor of SCAN in 31 bits, and took the first page for all: of 8000 strings 1012 came."""
+    with own_server({"ckv.prefixes": "*"}) as source, Cluster(1, module=False) as cluster:
+        target = cluster.primaries[0]
+        with source.client() as r:
+            r.mset({f"user:{i}": f"some value {i}" for i in range(3000)})
+            cli(target, "import", HERE, "--cluster-from", f"127.0.0.1:{source.port}")
+            assert (target.ask("DBSIZE"), r.dbsize()) == (3000, 0)
+
+
 def slots_of(node):
     count = 0
     for part in node.knows()[node.id][8:]:

@@ -506,3 +506,15 @@ def test_records_of_ones_own_stay_when_a_map_comes(own_server, name):
         assert not info(r)["prefixes_leaving"]
         assert r.exists(*(f"user:{i}" for i in range(100))) == 0
         assert info(r)["records"] == r.execute_command("CDBSIZE")
+
+
+def test_a_session_that_debugged_a_script_is_over(own_server):
+    """The child in which it runs was waited for until the next one ended."""
+    with own_server({"save": ""}) as server, server.client() as r:
+        r.mset({f"k:{i}": "some value" for i in range(100)})
+        with server.socket() as session:
+            for command in (b"SCRIPT DEBUG YES\r\n", b"EVAL 'return 1' 0\r\n", b"*1\r\n$8\r\ncontinue\r\n"):
+                session.sendall(command)
+                assert session.recv(4096)
+        assert move_in(r, "k:")["state"] == "done"
+        assert info(r)["records"] == 100

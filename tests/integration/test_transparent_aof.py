@@ -441,3 +441,20 @@ def test_what_is_watched_while_a_file_loads_expires(own_server):
         while said.count(b"\n") < 3:
             said += s.recv(1 << 16)
         assert said == b"+OK\r\n+QUEUED\r\n*-1\r\n"
+
+
+def test_a_script_that_only_reads_what_has_moved_out_tells_it_once(own_server):
+    """Each call told an AOF that begins with records of the move again, all of it kept until the script's end: 26 bytes a call and more."""
+    server = own_server({"appendonly": "yes", "ckv.prefixes": "*"})
+    with server.client() as r:
+        r.set("k", "value")
+        rewrite_aof(r)
+        before = r.info("persistence")["aof_current_size"]
+        r.eval("for i = 1, 1000 do redis.call('GETBIT', KEYS[1], 1) end return redis.call('SETBIT', KEYS[1], 9, 1)", 1, "k")
+        wait_for(lambda: r.info("persistence")["aof_current_size"] > before)
+        assert r.info("persistence")["aof_current_size"] < before + 1000
+        value = r.get("k")
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert r.get("k") == value

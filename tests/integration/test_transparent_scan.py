@@ -33,7 +33,7 @@ def scan(r, between=None, count=10, pattern="*"):
         cursor, keys = r.execute_command("SCAN", cursor, "COUNT", count, "MATCH", pattern)
         found += keys
         calls += 1
-        assert int(cursor) < 2**53
+        assert int(cursor) < 2**31  # what some clients hold, of so few keys
         if between:
             between(calls)
     return found, calls

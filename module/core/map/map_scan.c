@@ -3,7 +3,7 @@
 
 #include "map/map_inside.h"
 
-static uint32_t reverse_bits(uint32_t v) {
+uint32_t map_scan_reversed(uint32_t v) {
     v = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
     v = (v >> 2 & 0x33333333) | (v & 0x33333333) << 2;
     v = (v >> 4 & 0x0f0f0f0f) | (v & 0x0f0f0f0f) << 4;
@@ -19,7 +19,7 @@ static unsigned common_bits(uint32_t index, uint32_t buckets) {
 }
 
 uint64_t map_scan(map *m, uint64_t position, map_visitor *each, void *context) {
-    uint32_t index = map_index(reverse_bits((uint32_t)position), m->buckets);
+    uint32_t index = map_index(map_scan_reversed((uint32_t)position), m->buckets);
     uint64_t stretch = MAP_SCAN_END >> common_bits(index, m->buckets);
     map_each(m, index, each, context);
     return (position & ~(stretch - 1)) + stretch;
