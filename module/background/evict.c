@@ -75,11 +75,11 @@ static struct {
     bool by_timer; /* and no client's command is under way */
     bool guarded;  /* a timer comes before the server's */
     RedisModuleTimerID guard;
-    bool steps_down;    /* the setting is about to */
-    bool held_back;     /* a pause holds commands back */
-    bool blocked;       /* clients wait for keys, or else, and memory may come to the limit */
+    bool steps_down;     /* the setting is about to */
+    bool held_back;      /* a pause holds commands back */
+    bool blocked;        /* clients wait for keys, or else, and memory may come to the limit */
     uint64_t blocked_us; /* when that was found out */
-    bool look;          /* it may have changed since */
+    bool look;           /* it may have changed since */
     size_t reserved;
     bool reservation_kept;
 } evict;

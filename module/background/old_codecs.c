@@ -20,7 +20,8 @@ static void clear_empty_store(void) {
         empty_us = 0;
     } else if (!empty_us) {
         empty_us = clock_monotonic_us();
-    } else if ((used || written != maxmemory_written()) && clock_monotonic_us() - empty_us >= EMPTY_US) {
+    } else if ((used || written != maxmemory_written()) &&
+               clock_monotonic_us() - empty_us >= EMPTY_US) {
         map_shared_clear(&ckv.shared);
         written = maxmemory_written();
         used = false;

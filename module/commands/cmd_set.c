@@ -60,8 +60,7 @@ static int put_if_wanted(const set_options *o, record *r, const codec_value *enc
     if (o->get && !record_copy_value(r, &old)) return REDISMODULE_OK;
     if (o->get) record_note_read(r);
     record_refresh(r); /* who was told of a miss may have loaded it */
-    if (!may_write(o, r, &may) || (may && !put(o, r, encoded)))
-        return record_forget_copy(r, old);
+    if (!may_write(o, r, &may) || (may && !put(o, r, encoded))) return record_forget_copy(r, old);
     if (o->get) return record_reply_copy(r, old);
     if (o->counts) return RedisModule_ReplyWithLongLong(r->ctx, may);
     return may ? RedisModule_ReplyWithSimpleString(r->ctx, "OK")

@@ -206,7 +206,8 @@ static void hide_ranges(const char *text) {
 void migration_loaded(RedisModuleCtx *ctx) {
     loading_aof = false;
     if (!migration_option()) return;
-    RedisModuleCallReply *all = own_call(ctx, "cluster|getslotmigrations", "c", "GETSLOTMIGRATIONS");
+    RedisModuleCallReply *all =
+        own_call(ctx, "cluster|getslotmigrations", "c", "GETSLOTMIGRATIONS");
     bool listed = all && RedisModule_CallReplyType(all) == REDISMODULE_REPLY_ARRAY;
     for (size_t i = 0; listed && i < RedisModule_CallReplyLength(all); i++) {
         RedisModuleCallReply *migration = RedisModule_CallReplyArrayElement(all, i);

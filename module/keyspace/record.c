@@ -269,7 +269,8 @@ bool record_expire(record *r, int64_t at_ms) {
 }
 
 bool record_is_put_expired(record *r, int64_t at_ms) {
-    if (at_ms > r->now_ms || !version_is_valkey(VALKEY_ANY) || !role_may_expire(r->ctx)) return false;
+    if (at_ms > r->now_ms || !version_is_valkey(VALKEY_ANY) || !role_may_expire(r->ctx))
+        return false;
     record_refresh(r);
     if (r->found) end_by_command(r);
     return true;

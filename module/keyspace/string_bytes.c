@@ -17,7 +17,8 @@
 
 static double usage(RedisModuleCtx *ctx, RedisModuleString *key, size_t key_len, size_t len) {
     double bytes = (double)native_memory_usage(ctx, key);
-    bool without_key = len >= APART_MIN && version_is_valkey(VALKEY_8_0) && !version_is_valkey(VALKEY_9_0);
+    bool without_key =
+        len >= APART_MIN && version_is_valkey(VALKEY_8_0) && !version_is_valkey(VALKEY_9_0);
     return without_key && bytes > 0 ? bytes + (double)(key_len + KEY_EXTRA) : bytes;
 }
 

@@ -54,7 +54,8 @@ static void tell_prefixes(RedisModuleIO *io) {
 /* An inert map is not a set of records to whoever loads the file either: it goes as a whole. */
 static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
     RedisModule_SelectDb(ckv.ctx, RedisModule_GetDbIdFromIO(io));
-    if (native_has_expired(ckv.ctx, key)) return; /* DUMP would delete what is about to be written */
+    if (native_has_expired(ckv.ctx, key))
+        return; /* DUMP would delete what is about to be written */
     /* Replicas in a cluster, and all of its nodes while it is down, would refuse the call. This is
      * for the child alone, which asks for nothing else. */
     if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_IS_CHILD)

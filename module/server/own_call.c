@@ -13,7 +13,8 @@
 
 typedef struct call {
     const char *command;
-    const char *coming; /* the name that it is called by; NULL: the filter has been asked about it */
+    const char
+        *coming; /* the name that it is called by; NULL: the filter has been asked about it */
     char container[CONTAINER_MAX_LEN + 1];
 } call;
 

@@ -62,10 +62,10 @@ static bool is_needed_here(const char *command) {
 }
 
 const char *renamed_needed(void) {
-    static const char *const needed[] = {
-        "command",   "client", "set",    "mset",   "append",   "setrange", "incrby",  "persist",
-        "pexpireat", "del",    "unlink", "lrange", "smembers", "zrange",   "cluster", "object",
-        "acl"};
+    static const char *const needed[] = {"command",  "client", "set",      "mset",      "append",
+                                         "setrange", "incrby", "persist",  "pexpireat", "del",
+                                         "unlink",   "lrange", "smembers", "zrange",    "cluster",
+                                         "object",   "acl"};
     enum { COUNT = sizeof needed / sizeof *needed };
     RedisModuleString *names[COUNT];
     bool renamed[COUNT];

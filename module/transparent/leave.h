@@ -11,8 +11,9 @@ void leave_start(RedisModuleCtx *ctx);
 
 /* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
  * then; whether it leaves strings to the server where no other command has left one; whether it
- * only reads, so that nobody is told anything of the key; whether it will run at all, which is asked before a record leaves; whether another one calls it; and whether
- * it is to wait for records that may be on their way, in which database. */
+ * only reads, so that nobody is told anything of the key; whether it will run at all, which is
+ * asked before a record leaves; whether another one calls it; and whether it is to wait for records
+ * that may be on their way, in which database. */
 typedef struct leave_how {
     uint64_t client;
     bool runs_later, leaves_strings, reads;

@@ -77,8 +77,8 @@ void scanning_look_for_moves(void) {
 bool scanning_read_position(uint64_t number, scan_position *p) {
     p->at = number / AT;
     p->phase = number % PHASE_END;
-    p->moved = number / MOVED % 2 ||
-               (number > 0 && number / TIMES % TIMES_END != times_moved % TIMES_END);
+    p->moved =
+        number / MOVED % 2 || (number > 0 && number / TIMES % TIMES_END != times_moved % TIMES_END);
     return number < CURSOR_END && p->phase <= SCAN_OWN_AGAIN;
 }
 

@@ -330,8 +330,7 @@ static void rewrite(rewriting *r) {
 }
 
 int serve_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    RedisModuleCallReply *reply =
-        own_call(ctx, "info", "Ev", argv + 1, (size_t)argc - 1);
+    RedisModuleCallReply *reply = own_call(ctx, "info", "Ev", argv + 1, (size_t)argc - 1);
     if (!reply || RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_STRING)
         return native_reply(ctx, reply);
     RedisModuleString *text = RedisModule_CreateStringFromCallReply(reply);

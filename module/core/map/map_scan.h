@@ -24,8 +24,8 @@
  * the time is visited at least once. */
 uint64_t map_scan(map *m, uint64_t position, map_visitor *each, void *context);
 
-/* A position below MAP_SCAN_END read forwards, and the other way round: the fewer buckets there are,
- * the smaller a number. */
+/* A position below MAP_SCAN_END read forwards, and the other way round: the fewer buckets there
+ * are, the smaller a number. */
 uint32_t map_scan_reversed(uint32_t position);
 
 /* Visits one record of the bucket that a random number points to; none if the bucket is empty. */
