@@ -22,11 +22,11 @@ static bool somebody_watches(bool or_tracks) {
     return ever;
 }
 
-/* The same, asked once for all maps that the server takes away at a stretch, as thousands of slots
- * leave: where a filter would have seen a command nobody has begun to in between, but in a
- * transaction. */
 #define STRETCH_US 1000
 
+/* Whether somebody watches or tracks, asked once for all maps that the server takes away at a
+ * stretch (slots that leave, by thousands): in between nobody begins to, unless the filter sees a
+ * command, or a transaction runs. Where there is no filter each is asked about. */
 static bool somebody_may_watch(void) {
     static uint64_t seen, at_us;
     static bool answer;

@@ -58,6 +58,9 @@ static void scan_while(map *m, int change, bool growing) {
         uint64_t next = map_scan(m, position, visit, NULL);
         CHECK(next > position);
         position = next;
+        uint32_t forwards = map_scan_reversed((uint32_t)position);
+        CHECK(map_scan_reversed(forwards) == (uint32_t)position);
+        CHECK(change > 0 || forwards < 2 * m->buckets);
         for (int i = 0; i < change; i++, at++) {
             if (growing)
                 put(m, false, at % PASSING);
