@@ -34,8 +34,13 @@ def maxmemory(r):
     return r.info("ckv")["ckv_maxmemory_in_force"]
 
 
+def above_used(r, above):
+    """Odd: CONFIG REWRITE writes whole kilobytes as such."""
+    return r.info("memory")["used_memory"] + above | 1
+
+
 def limit(r, above):
-    asked = r.info("memory")["used_memory"] + above
+    asked = above_used(r, above)
     r.config_set("maxmemory", asked)
     return asked
 
@@ -301,7 +306,7 @@ def test_config_is_called_by_its_name(own_server):
     config = {"ckv.prefixes": "*", "ckv.train-after": "1gb", "maxmemory-policy": POLICY, "rename-command": "CONFIG settings"}
     with own_server(config) as server, server.client() as r:
         fill(r)
-        asked = r.info("memory")["used_memory"] + 100 * KB
+        asked = above_used(r, 100 * KB)
         assert r.execute_command("settings", "SET", "maxmemory", asked) == b"OK"
         connection = wait_blocked(server)
         wait_for(lambda: maxmemory(r) == raised(r, asked))
