@@ -22,6 +22,7 @@ typedef struct set_options {
 } set_options;
 
 /* ---- writing --------------------------------------------------------------------------------- */
+
 /* Whether the options let the record be written. False: the value is damaged, and that is the
  * reply. */
 static bool may_write(const set_options *o, record *r, bool *may) {
