@@ -50,6 +50,7 @@ typedef struct ckv_stats {
     uint64_t file_maps, file_records, file_expired; /* in the file that was loaded last */
     uint64_t expire_us;                             /* spent in active expiry */
     uint64_t defrag_moved;                          /* blocks */
+    uint64_t migrations_refused;                    /* keyspace/migration_hello.h */
     uint64_t longest_slice_us;                      /* of the work between commands, CPU time */
     double expired_share; /* of the records that active expiry came by lately */
 } ckv_stats;

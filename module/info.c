@@ -111,6 +111,7 @@ static void add_maps(figures *f, const map_group *sum) {
     COUNT("maps", sum->maps);
     COUNT("unserved_maps", unserved.maps);
     COUNT("unserved_bytes", map_record_bytes(&unserved.totals));
+    COUNT("migrations_refused", ckv.stats.migrations_refused);
     COUNT("buckets", sum->buckets);
     COUNT("pages", sum->totals.pages);
     COUNT("defrag_moved", ckv.stats.defrag_moved);

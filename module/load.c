@@ -9,6 +9,7 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/held.h"
 #include "keyspace/migration.h"
+#include "keyspace/migration_hello.h"
 #include "keyspace/own_records.h"
 #include "keyspace/places.h"
 #include "persist/beside.h"
@@ -60,6 +61,11 @@ static bool any_argument(RedisModuleString **argv, int argc) {
     return argc > 0;
 }
 
+static void on_child(RedisModuleCtx *ctx, bool born) {
+    aof_form_fork(ctx, born);
+    if (born) migration_hello_child(ctx);
+}
+
 static int start(RedisModuleCtx *ctx) {
     quiet_set_options(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
@@ -75,7 +81,7 @@ static int start(RedisModuleCtx *ctx) {
         type_register(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     keyspace_events_listen(ctx);
-    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, aof_form_fork) ||
+    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, on_child) ||
         !own_records_start(ctx) || migration_start(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     evict_start(ctx);

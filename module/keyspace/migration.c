@@ -3,6 +3,7 @@
 
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
+#include "keyspace/migration_hello.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/watched.h"
 #include "server/own_call.h"
@@ -37,6 +38,7 @@ typedef struct valkey_migration {
 #define REDIS_IMPORT_STARTED            0
 #define REDIS_IMPORT_FAILED             1
 #define REDIS_IMPORT_COMPLETED          2
+#define REDIS_MIGRATE_STARTED           3
 #define REDIS_MIGRATE_COMPLETED         5
 #define REDIS_TRIM_STARTED              0
 #define REDIS_TRIM_BACKGROUND           2
@@ -137,10 +139,18 @@ void migration_loading(bool of_aof) {
     loading_aof = of_aof;
 }
 
+/* A replica is only told what its primary does. */
+static void greet(RedisModuleCtx *ctx, const redis_migration *info, uint64_t sub) {
+    if (role_flags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE) return;
+    if (sub == REDIS_IMPORT_STARTED) migration_hello_say(ctx, info->source);
+    if (sub == REDIS_MIGRATE_STARTED) migration_hello_expect(info->target, info->task);
+}
+
 static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)ctx, (void)e;
+    (void)e;
     const redis_migration *info = data;
     if (loading_aof) return;
+    greet(ctx, info, sub);
     /* What has left is not served any more when the server takes it out. */
     for (int32_t i = 0; sub == REDIS_MIGRATE_COMPLETED && i < info->slots->count; i++)
         watched_places(info->slots->ranges[i].first, info->slots->ranges[i].last);
@@ -249,10 +259,11 @@ static int listen(RedisModuleCtx *ctx, uint64_t event, RedisModuleEventCallback 
 int migration_start(RedisModuleCtx *ctx) {
     if (migration_option())
         return listen(ctx, VALKEY_EVENT_ATOMIC_SLOT_MIGRATION, on_valkey_migration);
-    if (is_redis_with_it() &&
-        (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
-         listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK ||
-         !role_listen(ctx, on_role)))
+    if (!is_redis_with_it()) return REDISMODULE_OK;
+    if (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
+        listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK ||
+        !role_listen(ctx, on_role))
         return REDISMODULE_ERR;
+    migration_hello_start(ctx);
     return REDISMODULE_OK;
 }

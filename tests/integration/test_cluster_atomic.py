@@ -1,6 +1,7 @@
 """Atomic slot migration, where the server has it (Redis 8.4, Valkey 9)."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -350,6 +351,42 @@ def test_replicas_are_told_what_goes_while_a_slot_comes():
         assert target.ask("INFO", "stats")["evicted_keys"] > 0
         for slot in here, comes:
             assert replica.ask("CLUSTER", "COUNTKEYSINSLOT", slot) == target.ask("CLUSTER", "COUNTKEYSINSLOT", slot)
+
+
+def test_slots_do_not_go_to_a_node_without_the_module():
+    """Redis: what is sent would be refused there, and nobody would know. Once it has the module, they do."""
+    with Cluster(primaries=1) as cluster:
+        (source,) = cluster.primaries
+        if way_of(source) is not Redis:
+            pytest.skip("the server has no atomic slot migration, or notices by itself that it failed")
+        slot = slot_of(b"stays")
+        cluster.options["module"] = False
+        target = cluster.add_node()
+        source.ask("CSET", "stays", "v")
+        Redis.start(source, target, slot, slot)
+        wait_for(lambda: source.ask("INFO", "ckv")["ckv_migrations_refused"] >= 2)  # it tries again
+        assert source.ask("CGET", "stays") == b"v"
+        assert len(re.findall(f"slots do not go to node {target.id}: ", source.log())) == 1
+        target.module = True
+        target.stop(save=True)
+        target.start()
+        cluster.wait()
+        if not target.ask("CLUSTER", "MIGRATION", "STATUS", "ALL"):
+            move(cluster, Redis, source, target, slot, slot)
+        assert target.ask("CGET", "stays") == b"v"
+
+
+def test_slots_go_to_a_node_without_the_module_where_no_records_are():
+    with Cluster(primaries=1) as cluster:
+        (source,) = cluster.primaries
+        if way_of(source) is not Redis:
+            pytest.skip("the server has no atomic slot migration, or notices by itself that it failed")
+        cluster.options["module"] = False
+        target = cluster.add_node()
+        source.ask("SET", "goes", "v")
+        slot = slot_of(b"goes")
+        move(cluster, Redis, source, target, slot, slot)
+        assert target.ask("GET", "goes") == b"v"
 
 
 def refill(node, slots, count, seed):
