@@ -3,8 +3,9 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
-#include "keyspace/move_calls.h"
+#include "keyspace/move_call.h"
 #include "keyspace/names.h"
+#include "keyspace/numbered_names.h"
 #include "keyspace/places.h"
 #include "keyspace/replicate.h"
 #include "server/pause.h"
@@ -51,13 +52,13 @@ static void tell(uint64_t db, RedisModuleString *key) {
 void untold_tell(RedisModuleString *key) {
     bool arrived = arriving && unhidden != maps_unhidden() && !untold_arrives(key);
     for (int db = 0; (untold || arrived) && untold_may_tell() && db < maps_dbs(); db++)
-        if (move_calls_has(untold, (uint64_t)db, key) ||
-            (arrived && move_calls_has(arriving, (uint64_t)db, key)))
+        if (numbered_has(untold, (uint64_t)db, key) ||
+            (arrived && numbered_has(arriving, (uint64_t)db, key)))
             tell((uint64_t)db, key);
 }
 
 void untold_tell_all(void) {
-    move_calls_each(&untold, tell);
+    numbered_each(&untold, tell);
 }
 
 /* ---- what has moved out while its slot arrived ----------------------------------------------- */
@@ -68,7 +69,7 @@ static timer steps;
 
 static void tell_if_arrived(uint64_t db, RedisModuleString *key) {
     if (untold_arrives(key))
-        move_calls_add(&arriving, db, key);
+        numbered_add(&arriving, db, key);
     else
         tell(db, key);
 }
@@ -80,7 +81,7 @@ static void step(RedisModuleCtx *ctx, void *unused) {
         names_free(&arriving);
     } else if (unhidden != maps_unhidden() && !pause_holds()) {
         unhidden = maps_unhidden();
-        move_calls_each(&arriving, tell_if_arrived);
+        numbered_each(&arriving, tell_if_arrived);
     }
     if (arriving) timer_set(ctx, &steps, STEP_MS);
 }
@@ -90,7 +91,7 @@ static void note_arriving(uint64_t db, const RedisModuleString *key) {
         unhidden = maps_unhidden();
         timer_set(ckv.ctx, &steps, STEP_MS);
     }
-    move_calls_add(&arriving, db, key);
+    numbered_add(&arriving, db, key);
 }
 
 static void take_back(uint64_t db, RedisModuleString *key) {
@@ -100,7 +101,7 @@ static void take_back(uint64_t db, RedisModuleString *key) {
 
 /* A primary that a replica of its own takes over from has what that one has: of these, records. */
 static void on_role(bool follows) {
-    if (follows) move_calls_each(&arriving, take_back);
+    if (follows) numbered_each(&arriving, take_back);
 }
 
 /* ---- what is noted --------------------------------------------------------------------------- */
@@ -117,5 +118,5 @@ void untold_note(uint64_t db, const RedisModuleString *key) {
         return;
     }
     pause_at_end(tell_when_over);
-    move_calls_add(&untold, db, key);
+    numbered_add(&untold, db, key);
 }

@@ -4,6 +4,7 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
 #include "keyspace/maps.h"
+#include "keyspace/move_call.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
@@ -34,7 +35,7 @@ static void tell_back(uint64_t db, RedisModuleString *key) {
 }
 
 static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
-    move_calls_add(&in_pause.back, db, key);
+    numbered_add(&in_pause.back, db, key);
     RedisModule_SelectDb(ckv.ctx, (int)db);
     move_back(ckv.ctx, key, NULL);
 }
@@ -47,8 +48,8 @@ bool leave_untold(void) {
  * is there. */
 static void tell_untold(void) {
     if (!leave_untold() || role_loads(ckv.ctx)) return;
-    move_calls_each(&in_pause.back, tell_back);
-    move_calls_each(&in_pause.out, tell_out);
+    numbered_each(&in_pause.back, tell_back);
+    numbered_each(&in_pause.out, tell_out);
     untold_tell_all();
     if (map_named) lent_before_map(move_back_in_pause);
     map_named = false;
@@ -56,7 +57,7 @@ static void tell_untold(void) {
 
 static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleString *key) {
     pause_at_end(tell_untold);
-    move_calls_add(keys, db, key);
+    numbered_add(keys, db, key);
 }
 
 static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
@@ -160,7 +161,7 @@ void leave_when_loaded(const RedisModuleString *key) {
     size_t len;
     RedisModule_StringPtrLen(key, &len);
     watched_bytes += NAME_BYTES + len;
-    if (watched_bytes <= WATCHED_BYTES_MAX) move_calls_add(&watched, QUEUED_ANYBODY, key);
+    if (watched_bytes <= WATCHED_BYTES_MAX) numbered_add(&watched, QUEUED_ANYBODY, key);
 }
 
 static void leave_for_watcher(uint64_t anybody, RedisModuleString *key) {
@@ -173,7 +174,7 @@ static void leave_for_watcher(uint64_t anybody, RedisModuleString *key) {
 static void leave_for_watchers(void) {
     leave_how before = leave_begin((leave_how){.runs_later = false});
     watched_bytes = 0;
-    move_calls_each(&watched, leave_for_watcher);
+    numbered_each(&watched, leave_for_watcher);
     leave_begin(before);
 }
 
@@ -185,14 +186,14 @@ static RedisModuleDict *arrived;
 static void note_arrived(const char *name, size_t len) {
     if (!move_any_record(name, len, MOVE_ALL)) return;
     RedisModuleString *key = RedisModule_CreateString(NULL, name, len);
-    move_calls_add(&arrived, QUEUED_ANYBODY, key);
+    numbered_add(&arrived, QUEUED_ANYBODY, key);
     RedisModule_FreeString(NULL, key);
 }
 
 /* Of names that a client has noted. */
 static void leave_arrived(uint64_t client) {
     queued_each(client, note_arrived);
-    move_calls_each(&arrived, leave_now);
+    numbered_each(&arrived, leave_now);
 }
 
 /* Of those whose EXEC is not told from others' the names may be a million: they are gone through

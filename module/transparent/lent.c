@@ -2,6 +2,7 @@
 #include "transparent/lent.h"
 
 #include "keyspace/maps.h"
+#include "keyspace/move_call.h"
 #include "keyspace/names.h"
 #include "keyspace/queued.h"
 #include "keyspace/spent.h"
@@ -97,13 +98,13 @@ void lent_forget(uint64_t client) {
     spent_take(&names, NULL, NULL);
 }
 
-void lent_to_exec(uint64_t client, move_calls_handle *leave) {
+void lent_to_exec(uint64_t client, numbered_handle *leave) {
     RedisModuleDict *keys = NULL;
     if (!role_mirrors()) return;
-    move_calls_add_all(&keys, client, needed_by(client));
-    move_calls_add_all(&keys, client, older.names);
+    numbered_add_all(&keys, client, needed_by(client));
+    numbered_add_all(&keys, client, older.names);
     lent_forget(client);
-    move_calls_each(&keys, leave);
+    numbered_each(&keys, leave);
 }
 
 /* ---- lending --------------------------------------------------------------------------------- */
@@ -128,13 +129,13 @@ static void take_back_all(RedisModuleCtx *ctx, void *unused) {
     if (pause_holds() || transactions_held_back())
         timer_set(ctx, &back, HELD_BACK_MS);
     else
-        move_calls_each(&lent, take_back);
+        numbered_each(&lent, take_back);
 }
 
 bool lent_has(const RedisModuleString *key) {
     bool has = false;
     for (int db = 0; lent && db < maps_dbs() && !has; db++)
-        has = move_calls_has(lent, (uint64_t)db, key);
+        has = numbered_has(lent, (uint64_t)db, key);
     return has;
 }
 
@@ -160,12 +161,12 @@ void lent_to_watcher(uint64_t client, const RedisModuleString *key) {
 void lent_note(uint64_t db, const RedisModuleString *key) {
     if (!role_mirrors()) return;
     drop_if_loaded();
-    move_calls_add(&lent, db, key);
+    numbered_add(&lent, db, key);
     if (!back.due_us) timer_set(ckv.ctx, &back, LOOP_FIRST_MS);
 }
 
 void lent_no_more(uint64_t db, const RedisModuleString *key) {
-    move_calls_drop(&lent, db, key);
+    numbered_drop(&lent, db, key);
 }
 
 /* In the midst of a script, or while a file is loaded, the server looks at its clients, too. */
@@ -176,13 +177,13 @@ static bool is_in_the_midst(void) {
 
 /* What a pause holds back runs unseen, and may be that the map goes. A primary's own replicas are
  * told, later. */
-void lent_before_map(move_calls_handle *back_in_pause) {
+void lent_before_map(numbered_handle *back_in_pause) {
     if (is_in_the_midst()) return;
     drop_if_loaded();
     if (!pause_holds())
-        move_calls_each(&lent, take_back);
+        numbered_each(&lent, take_back);
     else if (role_mirrors())
-        move_calls_each(&lent, back_in_pause);
+        numbered_each(&lent, back_in_pause);
 }
 
 void lent_before_file(void) {
@@ -197,25 +198,25 @@ bool lent_any(void) {
 static void take_all_needed(RedisModuleDict **keys) {
     RedisModuleDict *all = needed;
     needed = NULL;
-    move_calls_add_all(keys, QUEUED_ANYBODY, older.names);
+    numbered_add_all(keys, QUEUED_ANYBODY, older.names);
     spent_take(&older.names, NULL, NULL);
     if (!all) return;
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(all, "^", NULL, 0);
     void *names;
     while (RedisModule_DictNextC(it, NULL, &names)) {
         RedisModuleDict *of_one = names;
-        move_calls_add_all(keys, QUEUED_ANYBODY, of_one);
+        numbered_add_all(keys, QUEUED_ANYBODY, of_one);
         spent_take(&of_one, NULL, NULL);
     }
     RedisModule_DictIteratorStop(it);
     names_free(&all);
 }
 
-void lent_catch_up(move_calls_handle *leave) {
+void lent_catch_up(numbered_handle *leave) {
     RedisModuleDict *keys = NULL;
     if ((!needed && !older.names) || role_mirrors() || role_loads(ckv.ctx)) return;
     take_all_needed(&keys);
-    move_calls_each(&keys, leave);
+    numbered_each(&keys, leave);
 }
 
 void lent_start(RedisModuleCtx *ctx) {

@@ -18,7 +18,7 @@
 #ifndef CKV_LENT_H
 #define CKV_LENT_H
 
-#include "keyspace/move_calls.h"
+#include "keyspace/numbered_names.h"
 
 void lent_start(RedisModuleCtx *ctx);
 
@@ -40,14 +40,14 @@ void lent_to_watcher(uint64_t client, const RedisModuleString *key);
  * unless another one is under way. In a pause of all writes nobody may be told: `back_in_pause` is
  * called for what is to come back. */
 bool lent_any(void);
-void lent_before_map(move_calls_handle *back_in_pause);
+void lent_before_map(numbered_handle *back_in_pause);
 void lent_before_file(void);
 
 /* Before a command is looked at: `leave` is called for what has to leave for good. */
-void lent_catch_up(move_calls_handle *leave);
+void lent_catch_up(numbered_handle *leave);
 
 /* A client's EXEC comes: `leave` is called for each key that its commands need. */
-void lent_to_exec(uint64_t client, move_calls_handle *leave);
+void lent_to_exec(uint64_t client, numbered_handle *leave);
 /* Its transaction has ended otherwise, it watches no more, or it is gone. */
 void lent_forget(uint64_t client);
 

@@ -5,7 +5,7 @@
 #include "keyspace/long_strings.h"
 #include "keyspace/lookup.h"
 #include "keyspace/move.h"
-#include "keyspace/move_calls.h"
+#include "keyspace/move_call.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"

@@ -14,7 +14,7 @@ command serve_type, serve_first, serve_second;
 
 /* CMOVEOUT key: a record is moved out, and an AOF is told. For ourselves and the AOF. */
 command serve_move_out;
-/* The same for ourselves alone (move_calls.h), in any slot; and a string that was moved out so is
+/* The same for ourselves alone (move_call.h), in any slot; and a string that was moved out so is
  * moved in. */
 command serve_move_out_unasked, serve_move_back_unasked;
 

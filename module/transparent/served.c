@@ -3,7 +3,7 @@
 
 #include "commands/command_table.h"
 #include "commands/register.h"
-#include "keyspace/move_calls.h"
+#include "keyspace/move_call.h"
 #include "keyspace/places.h"
 #include "server/reply.h"
 #include "server/version.h"
