@@ -5,7 +5,6 @@
 #include "keyspace/maps.h"
 #include "keyspace/migration_hello.h"
 #include "keyspace/prefixes.h"
-#include "keyspace/watched.h"
 #include "server/own_call.h"
 #include "server/role.h"
 
@@ -151,9 +150,6 @@ static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t
     const redis_migration *info = data;
     if (loading_aof) return;
     greet(ctx, info, sub);
-    /* What has left is not served any more when the server takes it out. */
-    for (int32_t i = 0; sub == REDIS_MIGRATE_COMPLETED && i < info->slots->count; i++)
-        watched_places(info->slots->ranges[i].first, info->slots->ranges[i].last);
     if (sub == REDIS_IMPORT_STARTED) forget_arriving();
     if (sub <= REDIS_IMPORT_COMPLETED) note_arriving(info->slots, sub == REDIS_IMPORT_STARTED);
     if (sub == REDIS_IMPORT_STARTED || sub == REDIS_MIGRATE_COMPLETED) hide_all(info->slots, true);

@@ -1,6 +1,7 @@
 /* watched.c: telling WATCH of records that go all at once. See watched.h. */
 #include "keyspace/watched.h"
 
+#include "keyspace/places.h"
 #include "server/array.h"
 #include "server/clock.h"
 #include "server/filter.h"
@@ -23,6 +24,8 @@ static bool somebody_watches(bool or_tracks) {
 }
 
 #define STRETCH_US 1000
+/* Of slots that come: less than it takes them to leave, and to come again. */
+#define BELIEVED_US 50000
 
 /* Whether somebody watches or tracks, asked once for all maps that the server takes away at a
  * stretch (slots that leave, by thousands): in between nobody begins to, unless the filter sees a
@@ -67,24 +70,30 @@ static void tell_map(const keyed_map *s, int db) {
     RedisModule_Free(n.list);
 }
 
-static void tell_places(uint32_t first, uint32_t last, int from, int db) {
-    for (uint32_t place = first; place <= last; place++) {
+static void tell_db(int from, int db) {
+    for (uint32_t place = 0; place < ckv.places; place++) {
         const keyed_map *s = maps_served_at(from, place);
         if (s) tell_map(s, db);
     }
 }
 
-static void tell_db(int from, int db) {
-    tell_places(0, ckv.places - 1, from, db);
+static bool has_records(const keyed_map *s) {
+    return s->place != PLACES_NONE && s->m->totals.records > 0;
 }
 
-void watched_map(keyed_map *s) {
-    if (s->m->totals.records > 0 && maps_served(s) && somebody_may_watch()) tell_map(s, s->db);
+void watched_leave(keyed_map *s) {
+    if (has_records(s) && somebody_may_watch()) tell_map(s, s->db);
 }
 
-void watched_places(uint32_t first, uint32_t last) {
-    if (!maps_any() || !somebody_may_watch()) return;
-    for (int db = 0; db < maps_dbs(); db++) tell_places(first, last, db, db);
+void watched_come(keyed_map *s) {
+    static uint64_t asked_us;
+    static bool answer;
+    if (!has_records(s)) return;
+    if (clock_monotonic_us() - asked_us > BELIEVED_US) {
+        answer = somebody_watches(true);
+        asked_us = clock_monotonic_us();
+    }
+    if (answer) tell_map(s, s->db);
 }
 
 void watched_db(int db) {

@@ -10,12 +10,12 @@
 
 #include "keyspace/maps.h"
 
-/* A map's records are about to go, or have come: whoever watches one of them, or tracks keys, is
- * told. Of a whole database the server tells the latter itself. */
-void watched_map(keyed_map *s);
-
-/* The same of all that is served at these places. */
-void watched_places(uint32_t first, uint32_t last);
+/* A map's records are about to go, and be they of a slot that is not served any more
+ * (migration.h): whoever watches one of them, or tracks keys, is told. Of a whole database the
+ * server tells the latter itself. */
+void watched_leave(keyed_map *s);
+/* They have come with a slot that is to be served, and may have been here before. */
+void watched_come(keyed_map *s);
 
 /* The same of all that a database serves (-1: all of them). */
 void watched_db(int db);

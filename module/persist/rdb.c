@@ -10,6 +10,7 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/relocate.h"
+#include "keyspace/watched.h"
 #include "persist/beside.h"
 #include "persist/dictionaries.h"
 #include "persist/pages.h"
@@ -283,6 +284,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     } else if (m->totals.records > 0) {
         aof_form_has_records();
         if (s->home != PLACES_NONE) prefixes_remember(m);
+        if (s->place != PLACES_NONE && maps_hidden(s->place)) watched_come(s);
     }
     return s;
 }

@@ -16,7 +16,7 @@ static void free_map(void *value) {
 static void unlink_map(RedisModuleKeyOptCtx *ctx, const void *value) {
     (void)ctx;
     ckv.disturbed++;
-    watched_map((keyed_map *)value);
+    watched_leave((keyed_map *)value);
     maps_take_away((keyed_map *)value);
 }
 
