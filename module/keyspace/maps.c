@@ -290,10 +290,10 @@ void maps_unlist_db(int db) {
     }
 }
 
-void maps_unlist_slots(uint32_t from, uint32_t to) {
+void maps_unlist_slots(const bool *slots) {
     for (keyed_map *s = first, *next; s; s = next) {
         next = s->next;
-        if (s->slot >= from && s->slot <= to) maps_unlist(s);
+        if (slots[s->slot]) maps_unlist(s);
     }
 }
 

@@ -81,8 +81,9 @@ keyed_map *maps_served_at(int db, uint32_t place);
 
 /* FLUSHDB and FLUSHALL (db -1) take them all at once, without a word about each. */
 void maps_unlist_db(int db);
-/* In a cluster, all whose keys are in these slots, as of a database. */
-void maps_unlist_slots(uint32_t from, uint32_t to);
+/* In a cluster, all whose keys are in these slots (by slot, HASH_SLOTS of them), as of a database.
+ */
+void maps_unlist_slots(const bool *slots);
 void maps_swap_db(int a, int b);
 
 /* A way over all buckets of all listed maps, for work in slices: maps may come and go meanwhile.

@@ -162,12 +162,18 @@ static void on_role(bool follows) {
     if (!follows) forget_arriving();
 }
 
+static void unlist(const redis_ranges *slots) {
+    bool all[HASH_SLOTS] = {false};
+    for (int32_t i = 0; i < slots->count; i++)
+        for (int slot = slots->ranges[i].first; slot <= slots->ranges[i].last; slot++)
+            all[slot] = true;
+    maps_unlist_slots(all);
+}
+
 static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e;
     const redis_ranges *slots = ((const redis_trim *)data)->slots;
-    if (sub == REDIS_TRIM_BACKGROUND)
-        for (int32_t i = 0; i < slots->count; i++)
-            maps_unlist_slots(slots->ranges[i].first, slots->ranges[i].last);
+    if (sub == REDIS_TRIM_BACKGROUND) unlist(slots);
     hide_all(slots, sub == REDIS_TRIM_STARTED);
 }
 
