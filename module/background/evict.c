@@ -2,10 +2,7 @@
 #include "background/evict.h"
 
 #include "background/evict_commands.h"
-#include "background/evict_other_keys.h"
-#include "background/settle.h"
-#include "core/map/map_evict.h"
-#include "keyspace/map_home.h"
+#include "background/room.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/removals.h"
@@ -22,21 +19,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of what may go, and of a limit, see evict.h. */
-#define FREE_SLOWLY  0.01
+/* Of a limit, see evict.h. */
 #define FREE_AT_ONCE 0.0005
-/* Nothing was found that may go: how long that is believed. */
-#define EXHAUSTED_US      10000000
-#define EXHAUSTED_WRITTEN (64 << 10) /* bytes of new records */
 /* Bytes to free before replicas and AOF are told. */
 #define AT_ONCE (256.0 * (1 << 10))
 /* Bytes that each command owes while more is used than is wanted, besides twice what was written
  * since the last one: the timer does the rest. */
 #define OWED_AT_LEAST 4096
-/* What the Redis key of a map takes, about. */
-#define KEY_BYTES 100
-/* Maps that are passed over before the time is looked at. */
-#define PASSED_AT_ONCE 500
 /* How long a command makes room, or looks for what may go: what is missing then is left to the
  * timer, and the server's setting stands above it until it is there. For what it only owes a
  * command has less time. */
@@ -53,27 +42,11 @@
 /* How long ago a timer's time is that is to be the first of all. */
 #define GUARD_PAST_MS 60000
 
-/* Bytes that records and other keys take, as far as they give way together. */
-typedef struct balance {
-    double records, others;
-} balance;
-
 static struct {
-    map_eviction how;
-    maps_cursor hand;
-    removals gone;
-    uint32_t rounds_in_vain, calls_in_vain; /* of the hand, without a record that could go */
-    uint64_t exhausted_us;                  /* when nothing was found; 0: not so */
-    bool nothing_there;                     /* because there was no record that may go */
-    uint64_t exhausted_written;             /* what had been written by then */
-    uint64_t freed_records, freed_others;   /* bytes, lately */
-    balance weights;
     double owed;              /* bytes that the next command is to free at most, if none must */
     uint64_t written_by_then; /* when that was decided */
     bool others_by_timer_only;
-    bool making;   /* room, right now */
-    bool by_timer; /* and no client's command is under way */
-    bool guarded;  /* a timer comes before the server's */
+    bool guarded; /* a timer comes before the server's */
     RedisModuleTimerID guard;
     bool steps_down;     /* the setting is about to */
     bool held_back;      /* a pause holds commands back */
@@ -89,129 +62,14 @@ static size_t kept_for_others(void) {
     return evict.reservation_kept ? evict.reserved : 0;
 }
 
-/* ---- making room ----------------------------------------------------------------------------- */
-
-static bool nothing_may_go(void) {
-    map_totals all = maps_totals().totals;
-    return all.records == 0 || (evict.how.expiring_only && all.expiring == 0);
-}
-
-static bool give_up(bool nothing_there) {
-    evict.nothing_there = nothing_there;
-    evict.rounds_in_vain = evict.calls_in_vain = 0;
-    evict.exhausted_us = clock_monotonic_us();
-    evict.exhausted_written = maxmemory_written();
-    return false;
-}
-
-/* The next bucket from which something may go; false: there is none. *s is NULL if none was found
- * among many maps: look again. */
-static bool move_hand(keyed_map **s, uint32_t *bucket) {
-    int passed = 0;
-    if (nothing_may_go()) return give_up(true);
-    while (evict.rounds_in_vain <= MAP_EVICT_ROUNDS || evict.calls_in_vain <= MAP_EVICT_CALLS) {
-        while (maps_cursor_next(&evict.hand, s, bucket)) {
-            bool some = !evict.how.expiring_only || (*s)->m->totals.expiring > 0;
-            if (some && maps_served(*s)) return true;
-            maps_cursor_pass(&evict.hand);
-            *s = NULL;
-            if (++passed == PASSED_AT_ONCE) return true;
-        }
-        maps_cursor_start(&evict.hand);
-        evict.rounds_in_vain++;
-        evict.calls_in_vain++; /* even if there is no bucket */
-    }
-    return give_up(false);
-}
-
-/* Evicts from one bucket; adds to *evicted. False: nothing is left that may go. */
-static bool evict_bucket(RedisModuleCtx *ctx, uint64_t *evicted) {
-    keyed_map *s;
-    uint32_t bucket;
-    if (!move_hand(&s, &bucket)) return false;
-    if (!s) return true;
-    RedisModule_SelectDb(ctx, s->db);
-    evict.gone.db = s->db;
-    evict.how.now_ms = clock_now_ms();
-    uint64_t before = map_record_bytes(&s->m->totals);
-    uint32_t n = map_evict(s->m, bucket, &evict.how, removals_note, &evict.gone);
-    evict.calls_in_vain++;
-    if (n == 0) return true;
-    if (map_record_bytes(&s->m->totals) < before)
-        evict.freed_records += before - map_record_bytes(&s->m->totals);
-    evict.rounds_in_vain = evict.calls_in_vain = 0;
-    *evicted += n;
-    ckv.stats.evicted += n;
-    if (s->m->totals.records == 0) evict.freed_records += map_bytes(s->m) + KEY_BYTES;
-    map_home_drop_if_empty(ctx, s);
-    return true;
-}
-
-/* What the timer keeps free for commands: of what may go, or a small server whose memory is mostly
- * its own would hardly keep any of it. */
-static size_t kept_for_commands(void) {
-    double may_go = evict.weights.records + evict.weights.others;
-    return (size_t)fmin(FREE_SLOWLY * may_go, MAXMEMORY_FREE_MOST);
-}
-
-static double missing(size_t reserved) {
-    return maxmemory_excess(0, reserved + kept_for_commands());
-}
-
-static void weigh(void) {
-    evict.weights = (balance){(double)maxmemory_records_used(), 0};
-    bool own_limit_is_why = maxmemory_own_excess(0, evict.reserved + kept_for_commands()) > 0;
-    if (maxmemory_now()->wanted_limit > 0 && !own_limit_is_why)
-        evict.weights.others = others_bytes(ckv.ctx, &evict.how, evict.by_timer);
-}
-
-static bool turn_of_others(void) {
-    return (double)evict.freed_others * evict.weights.records <
-           (double)evict.freed_records * evict.weights.others;
-}
-
-/* Frees so many bytes of data; stops at a time (monotonic, us). What used memory says
- * meanwhile is no guide: what replicas and AOF will be told is waiting in it. Returns how many
- * records, other keys and settled values have made some. */
-static uint64_t make_room(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
-    uint64_t evicted = 0;
-    bool young = true;
-    evict.making = true;
-    double wanted = (double)(evict.freed_records + evict.freed_others) + bytes;
-    while ((double)(evict.freed_records + evict.freed_others) < wanted) {
-        size_t freed =
-            others && turn_of_others() ? others_evict(ctx, &evict.how, evict.by_timer) : 0;
-        evict.freed_others += freed;
-        if (freed == 0 && young) {
-            freed = settle_some();
-            evict.freed_records += freed;
-            young = freed > 0; /* if it is in vain, it is not tried again */
-        }
-        evicted += freed > 0;
-        if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
-        if (removals_full(&evict.gone)) break;
-        if (clock_monotonic_us() >= deadline_us) break;
-    }
-    removals_announce(ctx, &evict.gone, REMOVALS_EVICTED);
-    evict.making = false;
-    return evicted;
-}
-
-static bool exhausted(void) {
-    if (evict.exhausted_us == 0) return false;
-    if (evict.nothing_there && !nothing_may_go()) evict.exhausted_us = 0;
-    if (clock_monotonic_us() - evict.exhausted_us > EXHAUSTED_US) evict.exhausted_us = 0;
-    if (maxmemory_written() - evict.exhausted_written > EXHAUSTED_WRITTEN) evict.exhausted_us = 0;
-    return evict.exhausted_us != 0;
-}
-
 static bool may_evict(RedisModuleCtx *ctx) {
-    return maxmemory_now()->evicts && !exhausted() && role_may_evict(ctx);
+    return maxmemory_now()->evicts && !room_exhausted() && role_may_evict(ctx);
 }
 
 /* Whether there are records that the setting may be held for. */
 static bool may_hold(RedisModuleCtx *ctx) {
-    return maxmemory_now()->evicts && !nothing_may_go() && !exhausted() && !role_follows(ctx);
+    return maxmemory_now()->evicts && !room_nothing_may_go() && !room_exhausted() &&
+           !role_follows(ctx);
 }
 
 bool evict_near(void) {
@@ -245,7 +103,7 @@ static void hold(RedisModuleCtx *ctx) {
 }
 
 static bool room_is_due(RedisModuleCtx *ctx) {
-    return missing(evict.reserved) > 0 && may_evict(ctx);
+    return room_missing(evict.reserved) > 0 && may_evict(ctx);
 }
 
 /* Whether what a pause has held back, and who is unblocked by a command, runs without the filter:
@@ -304,17 +162,12 @@ static void look_if_near(RedisModuleCtx *ctx) {
 
 bool evict_step(RedisModuleCtx *ctx, uint64_t deadline_us) {
     if (!maxmemory_now()->limited) return false;
-    evict.by_timer = true;
-    if (evict_near()) weigh();
+    room_by_timer(true);
+    if (evict_near()) room_weigh(evict.reserved);
     look_if_near(ctx);
     bool due = room_is_due(ctx);
-    if (due) {
-        /* Only what was freed lately is to count. */
-        evict.freed_records /= 2;
-        evict.freed_others /= 2;
-        make_room(ctx, missing(evict.reserved), deadline_us, true);
-    }
-    evict.by_timer = false;
+    if (due) room_make(ctx, room_missing(evict.reserved), deadline_us, true);
+    room_by_timer(false);
     step_down_soon();
     return due;
 }
@@ -341,11 +194,11 @@ static uint64_t time_for_it_us(void) {
 
 uint64_t evict_now(RedisModuleCtx *ctx) {
     /* Who is told of an eviction may call CEVICT. */
-    if (evict.making || !may_evict(ctx)) return 0;
-    uint64_t before = evict.freed_records + evict.freed_others;
+    if (room_being_made() || !may_evict(ctx)) return 0;
+    uint64_t before = room_freed();
     uint64_t deadline_us = clock_monotonic_us() + time_for_it_us();
-    uint64_t evicted = make_room(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
-    evict.owed -= (double)(evict.freed_records + evict.freed_others - before);
+    uint64_t evicted = room_make(ctx, needed_at_once(), deadline_us, !evict.others_by_timer_only);
+    evict.owed -= (double)(room_freed() - before);
     return evicted;
 }
 
@@ -395,7 +248,7 @@ static bool may_come_with_slot(filtered *command) {
 
 static void before_command(filtered *command) {
     /* Who is told of an eviction, or of what a command of ours does, may call commands. */
-    if (evict.making || own_call_open()) return;
+    if (room_being_made() || own_call_open()) return;
     maxmemory_decide();
     if (!maxmemory_now()->evicts) return;
     evict.owed = OWED_AT_LEAST + 2.0 * (double)(maxmemory_written() - evict.written_by_then);
@@ -432,7 +285,7 @@ static uint64_t wanted_for(filtered *command) {
 /* What the last step took for the command, to move records out or to note its keys, is made up for
  * by the next one. A script's commands are one with the script. */
 static void behind_serving(filtered *command) {
-    if (evict.making || own_call_open()) return;
+    if (room_being_made() || own_call_open()) return;
     bool over = maxmemory_server_excess(0, 0) > 0, paused = some_pass_unseen() && pause_holds();
     /* What goes into the file of settings is what was asked for. */
     bool rewrites = some_pass_unseen() && evict_rewrites_settings(command);
@@ -454,10 +307,8 @@ static void behind_serving(filtered *command) {
 static void configure(RedisModuleCtx *ctx, bool server_limit) {
     maxmemory_configure(ctx, server_limit);
     const maxmemory_settings *now = maxmemory_now();
-    evict.how.order = now->order;
-    evict.how.expiring_only = now->expiring_only;
-    evict.exhausted_us = 0;
-    weigh();
+    room_configure();
+    room_weigh(evict.reserved);
     filter_set(ctx, FILTER_MAKE_ROOM, now->limited ? before_command : NULL);
     filter_set(ctx, FILTER_HOLD, now->wanted_limit > 0 && now->evicts ? behind_serving : NULL);
 }
@@ -471,28 +322,19 @@ static bool is_about(const RedisModuleConfigChange *change, const char *text, bo
     return false;
 }
 
-/* A module hears of changed settings at one place. */
-static void note_settings(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
-    for (uint32_t i = 0; i < change->num_changes; i++) {
-        if (!settings_include(change->config_names[i])) continue;
-        settings_read(ctx);
-        return;
-    }
-}
-
 /* Only what concerns memory counts: a file that is being saved changes settings, map by map, and
  * no record may go while it is written. What is replicated within CONFIG SET would make that a
  * write, to be replicated itself: room is made by the timer. The server has just set a timer of its
  * own to make room, which would take maps: it must find enough. */
 static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)e, (void)sub;
-    note_settings(ctx, data);
+    settings_changed(ctx, data); /* a module hears of it at one place */
     if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
     configure(ctx, is_about(data, "maxmemory", true));
     evict.held_back &= may_hold(ctx);
     evict.blocked &= may_hold(ctx);
     evict.look = true;
-    if (missing(0) > 0 && may_hold(ctx)) maxmemory_hold();
+    if (room_missing(0) > 0 && may_hold(ctx)) maxmemory_hold();
     /* No further up: what is carried out with this may write the file of settings. */
     if (evict.held_back || wanted_above() < maxmemory_raised()) maxmemory_raise(wanted_above());
     guard_start(ctx);
@@ -526,7 +368,7 @@ void evict_modules_changed(RedisModuleCtx *ctx) {
 }
 
 void evict_start(RedisModuleCtx *ctx) {
-    maps_cursor_register(&evict.hand);
+    room_start();
     evict_modules_changed(ctx);
     settings_read(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);

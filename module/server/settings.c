@@ -70,10 +70,16 @@ void settings_read(RedisModuleCtx *ctx) {
     }
 }
 
-bool settings_include(const char *name) {
+static bool is_known(const char *name) {
     for (int i = 0; i < SETTINGS; i++)
         if (!strcasecmp(name, names[i])) return true;
     return false;
+}
+
+void settings_changed(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
+    bool any = false;
+    for (uint32_t i = 0; i < change->num_changes; i++) any |= is_known(change->config_names[i]);
+    if (any) settings_read(ctx);
 }
 
 int settings_expire_effort(void) {

@@ -13,10 +13,9 @@ bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value);
 /* Whether it has that value from now on. */
 bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value);
 
-/* Reads those that are known: at load, and when they have changed. */
+/* Reads those that are known: at load; when the server has told of changes, if one is of these. */
 void settings_read(RedisModuleCtx *ctx);
-/* Whether a setting of this name is among them. */
-bool settings_include(const char *name);
+void settings_changed(RedisModuleCtx *ctx, const RedisModuleConfigChange *change);
 
 /* `active-expire-effort`: 1 to 10. */
 int settings_expire_effort(void);
