@@ -19,6 +19,7 @@
 #include "server/child.h"
 #include "server/no_touch.h"
 #include "server/quiet.h"
+#include "server/renamed.h"
 #include "transparent/serve.h"
 #include "transparent/served.h"
 
@@ -84,6 +85,7 @@ static int start(RedisModuleCtx *ctx) {
     if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, on_child) ||
         !own_records_start(ctx) || migration_start(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    renamed_start();
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);

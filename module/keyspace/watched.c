@@ -28,14 +28,15 @@ static bool somebody_watches(bool or_tracks) {
 #define BELIEVED_US 50000
 
 /* Whether somebody watches or tracks, asked once for all maps that the server takes away at a
- * stretch (slots that leave, by thousands): in between nobody begins to, unless the filter sees a
- * command, or a transaction runs. Where there is no filter each is asked about. */
+ * stretch (slots that leave, by thousands): in between nobody begins to, unless the filter sees
+ * commands other than the one that takes the next one away (a replica is told of each by one), or a
+ * transaction runs. Where there is no filter each is asked about. */
 static bool somebody_may_watch(void) {
     static uint64_t seen, at_us;
     static bool answer;
     bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
     uint64_t now = within ? 0 : filter_seen();
-    if (now == 0 || now != seen || clock_monotonic_us() - at_us > STRETCH_US)
+    if (now == 0 || now - seen > 1 || clock_monotonic_us() - at_us > STRETCH_US)
         answer = somebody_watches(true);
     seen = now;
     at_us = clock_monotonic_us();

@@ -27,31 +27,35 @@ void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
-static bool look_for_any(void) {
-    RedisModuleCallReply *list = own_call(ckv.ctx, "command|list", "c", "LIST");
-    size_t count = list ? RedisModule_CallReplyLength(list) : 0;
-    RedisModuleString **commands = RedisModule_Alloc((count + 1) * sizeof *commands);
-    bool *renamed = RedisModule_Calloc(count + 1, sizeof *renamed), any = false;
+/* Those that anybody is looking for behind another name (renamed_sent()). Not all that there are:
+ * Valkey 9.1 keeps what it tells of each, a kilobyte, and a small limit of memory has no room for
+ * that. */
+static const char *const sent[] = {
+    "config", "exec",         "discard",    "reset",    "client",   "blpop",  "brpop",
+    "blmove", "blmpop",       "brpoplpush", "bzpopmin", "bzpopmax", "bzmpop", "wait",
+    "xread",  "xreadgroup",   "bgsave",     "save",     "psync",    "sync",   "shutdown",
+    "debug",  "bgrewriteaof", "waitaof" /* the last: Redis 7.0 has none */};
+#define SENT (sizeof sent / sizeof *sent)
+
+static bool any_of(const char *const *commands, size_t count, bool *renamed) {
+    RedisModuleString *names[SENT];
+    bool any = false;
     for (size_t i = 0; i < count; i++)
-        commands[i] =
-            RedisModule_CreateStringFromCallReply(RedisModule_CallReplyArrayElement(list, i));
-    renamed_which(ckv.ctx, commands, count, renamed);
+        names[i] = RedisModule_CreateString(NULL, commands[i], strlen(commands[i]));
+    renamed_which(ckv.ctx, names, count, renamed);
     for (size_t i = 0; i < count; i++) {
         any |= renamed[i];
-        RedisModule_FreeString(NULL, commands[i]);
+        RedisModule_FreeString(NULL, names[i]);
     }
-    RedisModule_Free(renamed);
-    RedisModule_Free(commands);
-    if (list) RedisModule_FreeCallReply(list);
     return any;
 }
 
-/* No command is renamed while a server runs. */
-static bool any_renamed(void) {
-    static bool looked, any;
-    if (!looked) any = look_for_any();
-    looked = true;
-    return any;
+static bool any_renamed;
+
+void renamed_start(void) {
+    bool renamed[SENT];
+    bool is_7_0 = RedisModule_GetServerVersion() < REDIS_7_2;
+    any_renamed = any_of(sent, is_7_0 ? SENT - 1 : SENT, renamed);
 }
 
 /* Whose the slots are only a cluster tells, and what users may only Redis 7.0 does by ACL. */
@@ -67,16 +71,12 @@ const char *renamed_needed(void) {
                                          "unlink",   "lrange", "smembers", "zrange",    "cluster",
                                          "object",   "acl"};
     enum { COUNT = sizeof needed / sizeof *needed };
-    RedisModuleString *names[COUNT];
+    _Static_assert(COUNT <= SENT, "there is room for their names");
     bool renamed[COUNT];
     const char *first = NULL;
-    for (size_t i = 0; i < COUNT; i++)
-        names[i] = RedisModule_CreateString(NULL, needed[i], strlen(needed[i]));
-    renamed_which(ckv.ctx, names, COUNT, renamed);
-    for (size_t i = 0; i < COUNT; i++) {
-        if (renamed[i] && !first && is_needed_here(needed[i])) first = needed[i];
-        RedisModule_FreeString(NULL, names[i]);
-    }
+    any_of(needed, COUNT, renamed);
+    for (size_t i = 0; i < COUNT && !first; i++)
+        if (renamed[i] && is_needed_here(needed[i])) first = needed[i];
     return first;
 }
 
@@ -109,6 +109,6 @@ const char *renamed_own_name(const char *name, size_t len) {
 const char *renamed_sent(const RedisModuleString *name) {
     size_t len;
     const char *sent = RedisModule_StringPtrLen(name, &len);
-    const char *own = any_renamed() ? renamed_own_name(sent, len) : NULL;
+    const char *own = any_renamed ? renamed_own_name(sent, len) : NULL;
     return own ? own : sent;
 }

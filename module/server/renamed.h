@@ -9,6 +9,10 @@
 
 #include "ckv.h"
 
+/* At the start: what is asked for of a server takes some memory of it, which a limit may have no
+ * room for later. No command is renamed while a server runs. */
+void renamed_start(void);
+
 /* Which of so many commands that there are have other names than their own. Asks the server once.
  */
 void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size_t count,
