@@ -195,6 +195,8 @@ static bool follows_only(int flags) {
            (flags & REDISMODULE_CTX_FLAGS_CLUSTER || !(flags & REDISMODULE_CTX_FLAGS_READONLY));
 }
 
+static const char the_primary[] = "the primary";
+
 static const char *kept_by(RedisModuleCtx *ctx) {
     int flags = role_flags(ctx);
     uint64_t now_us = clock_monotonic_us();
@@ -202,7 +204,7 @@ static const char *kept_by(RedisModuleCtx *ctx) {
     if (role_loads_aside(ctx)) return "a file that is loaded";
     if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";
     if (child_at_work()) return "a child that saves";
-    return follows_only(flags) ? "the primary" : NULL;
+    return follows_only(flags) ? the_primary : NULL;
 }
 
 /* Whether records fill ckv.maxmemory so far that for others some would have to go. What is learned
@@ -374,6 +376,7 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     const char *kept = kept_by(ctx);
     if (!kept && has_work() && tryagain_is_down(DOWN_US)) kept = "a cluster that is down";
     if (!kept) look_for_work(ctx);
+    if (kept == the_primary && !maps_any()) prefixes_forget_leaving(); /* it has carried all out */
     bool some = note_waits(kept), busy = !some || busy_clients(ctx);
     unsigned percent = (unsigned)ckv.config.move_cpu;
     earn(now_us, busy || percent > IDLE_PERCENT ? percent : IDLE_PERCENT);

@@ -1,5 +1,6 @@
 """docs/operations.md, "Removing the module", as it is written: a primary and a replica under ckv.prefixes, with records of CSET as well."""
 
+from cluster import Cluster
 from helpers import info, wait_for, wait_for_replica
 from mover_data import assert_same, ask, fill, state, wait_moved
 
@@ -95,3 +96,27 @@ def test_step_by_step(own_server):
             # A replica writes its AOF anew after a full sync, and does not end before that is done.
             busy = "aof_rewrite_in_progress", "aof_rewrite_scheduled"
             wait_for(lambda r=r: not any(r.info("persistence")[word] for word in busy), what="the AOF")
+
+
+def test_in_a_cluster():
+    """Replicas first: they are carried out by their primary, and then know of nothing that is leaving."""
+    with Cluster(primaries=1, replicas=1, config={"ckv.prefixes": "*", **FAST}) as cluster:
+        (primary,), (replica,) = cluster.primaries, cluster.replicas
+        with primary.client() as r:
+            for i in range(200):
+                r.set(f"before:{i}", "x" * 30)
+        replica.ask("CONFIG", "SET", "ckv.prefixes", "")
+        with primary.client() as r:
+            for i in range(5):
+                r.set(f"between:{i}", "v")
+            r.set("before:3", "new")
+            r.delete("before:4")
+        primary.ask("CONFIG", "SET", "ckv.prefixes", "")
+        primary.ask("SET", "after", "v")
+        for node in primary, replica:
+            wait_for(lambda node=node: not node.ask("INFO", "ckv")["ckv_prefixes_leaving"], "strings that have moved out")
+            assert node.ask("INFO", "ckv")["ckv_records"] == 0
+        wait_for(lambda: replica.ask("DBSIZE") == 205)
+        with replica.client() as r:
+            r.execute_command("READONLY")
+            assert [r.get(key) for key in ("before:3", "before:4", "between:1", "after")] == [b"new", None, b"v", b"v"]
