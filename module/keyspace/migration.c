@@ -38,6 +38,7 @@ typedef struct valkey_migration {
 #define REDIS_IMPORT_FAILED             1
 #define REDIS_IMPORT_COMPLETED          2
 #define REDIS_MIGRATE_STARTED           3
+#define REDIS_MIGRATE_FAILED            4
 #define REDIS_MIGRATE_COMPLETED         5
 #define REDIS_TRIM_STARTED              0
 #define REDIS_TRIM_BACKGROUND           2
@@ -143,6 +144,7 @@ static void greet(RedisModuleCtx *ctx, const redis_migration *info, uint64_t sub
     if (role_flags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE) return;
     if (sub == REDIS_IMPORT_STARTED) migration_hello_say(ctx, info->source);
     if (sub == REDIS_MIGRATE_STARTED) migration_hello_expect(info->target, info->task);
+    if (sub == REDIS_MIGRATE_FAILED) migration_hello_forget();
 }
 
 static void on_redis_migration(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {

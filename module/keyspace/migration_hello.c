@@ -81,8 +81,9 @@ static void tell(const char *target) {
 
 static void check(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
+    bool due = begun.unasked, loses = maps_any() || prefixes_any();
     begun.unasked = false;
-    if (has_said_hello(begun.target) || (!maps_any() && !prefixes_any())) return;
+    if (!due || !loses || has_said_hello(begun.target)) return;
     ckv.stats.migrations_refused++;
     tell(begun.target);
     RedisModuleCallReply *reply =
@@ -94,6 +95,10 @@ void migration_hello_expect(const char *target, const char *task) {
     begun.unasked = true;
     strncpy(begun.target, target, REDISMODULE_NODE_ID_LEN);
     strncpy(begun.task, task, REDISMODULE_NODE_ID_LEN);
+}
+
+void migration_hello_forget(void) {
+    begun.unasked = false;
 }
 
 void migration_hello_child(RedisModuleCtx *ctx) {

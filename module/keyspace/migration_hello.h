@@ -26,6 +26,8 @@ void migration_hello_say(RedisModuleCtx *ctx, const char *node);
 
 /* A migration, a task of that id, has begun to the node `target`. */
 void migration_hello_expect(const char *target, const char *task);
+/* It has failed. */
+void migration_hello_forget(void);
 
 /* A child has been born. Unless the other node has said hello by then the migration that has begun
  * is cancelled, if it would lose anything. */
