@@ -5,6 +5,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/migration_hello.h"
 #include "keyspace/prefixes.h"
+#include "keyspace/watched.h"
 #include "server/own_call.h"
 #include "server/role.h"
 
@@ -169,6 +170,7 @@ static void unlist(const redis_ranges *slots) {
     for (int32_t i = 0; i < slots->count; i++)
         for (int slot = slots->ranges[i].first; slot <= slots->ranges[i].last; slot++)
             all[slot] = true;
+    watched_leave_slots(all);
     maps_unlist_slots(all);
 }
 

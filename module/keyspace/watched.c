@@ -86,6 +86,16 @@ void watched_leave(keyed_map *s) {
     if (has_records(s) && somebody_may_watch()) tell_map(s, s->db);
 }
 
+void watched_leave_slots(const bool *slots) {
+    if (!maps_any() || !somebody_watches(false)) return;
+    for (int db = 0; db < maps_dbs(); db++) {
+        for (uint32_t place = 0; place < ckv.places; place++) {
+            const keyed_map *s = slots[place] ? maps_at(db, place) : NULL;
+            if (s && has_records(s)) tell_map(s, db);
+        }
+    }
+}
+
 void watched_come(keyed_map *s) {
     static uint64_t asked_us;
     static bool answer;

@@ -14,6 +14,8 @@
  * (migration.h): whoever watches one of them, or tracks keys, is told. Of a whole database the
  * server tells the latter itself. */
 void watched_leave(keyed_map *s);
+/* In a cluster: all of these slots (by slot) are about to go at once. Nobody tracks keys then. */
+void watched_leave_slots(const bool *slots);
 /* They have come with a slot that is to be served, and may have been here before. */
 void watched_come(keyed_map *s);
 

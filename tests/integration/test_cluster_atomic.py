@@ -249,6 +249,33 @@ def test_who_watches_a_record_is_told_when_it_leaves(cluster):
     assert source.ask("CGET", "{told}:1") == b"changed by another"
 
 
+def test_who_watches_a_record_is_told_as_its_slot_is_trimmed(cluster):
+    """And who watches one of another slot is not, whether whole dictionaries go or key by key."""
+    if cluster.way is not Redis:
+        pytest.skip("the server deletes key by key")
+    slot, other = slot_of(b"{told}"), slot_of(b"{stay}")
+    source = cluster.owner(slot)
+    target = next(p for p in cluster.primaries if p is not source)
+    assert cluster.owner(other) is source
+    for method in "bg", "active":
+        source.ask("DEBUG", "ASM-TRIM-METHOD", method, *(() if method == "active" else ("0",)))
+        for key in "{told}:1", "{stay}:1":
+            source.ask("CSET", key, "v")
+        with source.client() as r, source.client() as q, r.pipeline() as pipe, q.pipeline() as unmoved:
+            pipe.watch("{told}:1")
+            unmoved.watch("{stay}:1")
+            move(cluster, Redis, source, target, slot, slot)
+            wait_for(lambda: source.ask("INFO", "ckv")["ckv_unserved_maps"] == 0)
+            for p in pipe, unmoved:
+                p.multi()
+                p.ping()
+            with pytest.raises(redis.WatchError):
+                pipe.execute()
+            assert unmoved.execute() == [b"PONG"]
+        move(cluster, Redis, target, source, slot, slot)
+    source.ask("DEBUG", "ASM-TRIM-METHOD", "default")
+
+
 def test_who_tracks_a_record_is_told_when_it_leaves(cluster):
     source = cluster.owner(slot_of(b"{told}:1"))
     source.ask("CSET", "{told}:1", "v")
