@@ -260,7 +260,7 @@ def test_a_replica_cut_off_in_the_middle_of_a_sync(cut_off):
         in_touch(primary, replica)
         p.execute_command("CONFIG", "SET", "rdb-key-save-delay", 200)
         for pause in (0.0, 0.05, 0.1, 0.2):
-            r.execute_command("REPLICAOF", "NO", "ONE")
+            wait_for(lambda: not is_error(reply(r, "REPLICAOF", "NO", "ONE")))  # it may be loading what it has been sent
             r.execute_command("FLUSHALL")
             r.execute_command("REPLICAOF", "127.0.0.1", proxy.port)
             time.sleep(pause)
