@@ -29,16 +29,16 @@ void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size
 
 /* Those that anybody is looking for behind another name (renamed_sent()). Not all that there are:
  * Valkey 9.1 keeps what it tells of each, a kilobyte, and a small limit of memory has no room for
- * that. */
-static const char *const sent[] = {
+ * that. A name that renamed_sent() is compared with stands here as well. */
+static const char *const looked_for[] = {
     "config", "exec",         "discard",    "reset",    "client",   "blpop",  "brpop",
     "blmove", "blmpop",       "brpoplpush", "bzpopmin", "bzpopmax", "bzmpop", "wait",
     "xread",  "xreadgroup",   "bgsave",     "save",     "psync",    "sync",   "shutdown",
     "debug",  "bgrewriteaof", "waitaof" /* the last: Redis 7.0 has none */};
-#define SENT (sizeof sent / sizeof *sent)
+#define LOOKED_FOR (sizeof looked_for / sizeof *looked_for)
 
 static bool any_of(const char *const *commands, size_t count, bool *renamed) {
-    RedisModuleString *names[SENT];
+    RedisModuleString *names[LOOKED_FOR];
     bool any = false;
     for (size_t i = 0; i < count; i++)
         names[i] = RedisModule_CreateString(NULL, commands[i], strlen(commands[i]));
@@ -53,9 +53,9 @@ static bool any_of(const char *const *commands, size_t count, bool *renamed) {
 static bool any_renamed;
 
 void renamed_start(void) {
-    bool renamed[SENT];
+    bool renamed[LOOKED_FOR];
     bool is_7_0 = RedisModule_GetServerVersion() < REDIS_7_2;
-    any_renamed = any_of(sent, is_7_0 ? SENT - 1 : SENT, renamed);
+    any_renamed = any_of(looked_for, is_7_0 ? LOOKED_FOR - 1 : LOOKED_FOR, renamed);
 }
 
 /* Whose the slots are only a cluster tells, and what users may only Redis 7.0 does by ACL. */
@@ -71,7 +71,7 @@ const char *renamed_needed(void) {
                                          "unlink",   "lrange", "smembers", "zrange",    "cluster",
                                          "object",   "acl"};
     enum { COUNT = sizeof needed / sizeof *needed };
-    _Static_assert(COUNT <= SENT, "there is room for their names");
+    _Static_assert(COUNT <= LOOKED_FOR, "there is room for their names");
     bool renamed[COUNT];
     const char *first = NULL;
     any_of(needed, COUNT, renamed);
