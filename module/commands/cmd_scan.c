@@ -1,19 +1,6 @@
-/*
- * cmd_scan.c: CSCAN, CKEYS, CRANDOMKEY: records that nobody has named.
- *
- * A cursor of CSCAN says which map, and where in it:
- *
- *      47           p p-1    0
- *      +-------------+-------+
- *      | position    | place |    p bits for ckv.places; 0 is the start and the end
- *      +-------------+-------+
- *
- * The position is read forwards (core/map/map_scan.h), so that the number is small while there are
- * few buckets: there are clients that keep it in 32 bits (redis-cli --cluster import). Places are
- * fixed, positions stay right while buckets are split and merged, and records never leave their
- * bucket by themselves: what is there during the whole scan is met.
- */
+/* cmd_scan.c: CSCAN, CKEYS, CRANDOMKEY: records that nobody has named. */
 #include "commands/commands.h"
+#include "commands/cursor.h"
 #include "commands/glob.h"
 #include "core/base/siphash.h"
 #include "core/map/map_scan.h"
@@ -142,20 +129,15 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
     return true;
 }
 
-static unsigned place_bits(void) {
-    return ckv.places > 1 ? 32u - (unsigned)__builtin_clz(ckv.places - 1) : 0;
-}
-
 /* Goes on from a cursor until `count` records have been looked at, and on to where there is a map
  * again: no page is told of nothing. Returns the next cursor. */
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
-    unsigned bits = place_bits();
-    uint64_t position = map_scan_reversed((uint32_t)(cursor >> bits));
-    for (uint32_t place = cursor & ((1u << bits) - 1); place < ckv.places; place++) {
+    uint64_t position = map_scan_reversed(cursor_position(cursor));
+    for (uint32_t place = cursor_place(cursor); place < ckv.places; place++) {
         const keyed_map *s = maps_served_at(g->filter.db, place);
         for (; s && position < MAP_SCAN_END; position = map_scan(s->m, position, gather, g))
             if (g->looked_at >= count)
-                return (uint64_t)map_scan_reversed((uint32_t)position) << bits | place;
+                return cursor_make(place, map_scan_reversed((uint32_t)position));
         position = 0;
     }
     return 0;

@@ -1,6 +1,7 @@
 /* serve_cluster.c: CLUSTERSCAN, CLUSTER COUNTKEYSINSLOT. See serve_cluster.h. */
 #include "transparent/serve_cluster.h"
 
+#include "commands/cursor.h"
 #include "core/base/hash_slot.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
@@ -200,7 +201,7 @@ static size_t options_for_records(const cluster_scan *s, RedisModuleString **opt
 /* Asks for so many records of a map, or all; returns CSCAN's cursor. It may go on with the next
  * map, whose turn comes later. */
 static uint64_t ask_for_records(cluster_scan *s, uint64_t from, long long count) {
-    uint32_t slot = (uint32_t)(from >> 32);
+    uint32_t slot = cursor_place(from);
     RedisModuleString *cursor = RedisModule_CreateStringPrintf(s->ctx, "%" PRIu64, from),
                       *word = RedisModule_CreateString(s->ctx, "count", 5), *next = NULL,
                       *number = RedisModule_CreateStringFromLongLong(s->ctx, count);
@@ -228,10 +229,10 @@ static bool scan_records(cluster_scan *s, uint32_t slot, uint64_t *at) {
     if (!in) return true;
     if (s->left <= 0) return false;
     long long all = (long long)in->m->totals.records, count = s->left < all ? s->left : all;
-    uint64_t next = ask_for_records(s, ((uint64_t)slot << 32) + *at, count);
+    uint64_t next = ask_for_records(s, cursor_make(slot, (uint32_t)*at), count);
     s->left -= count;
-    *at = next & UINT32_MAX;
-    return next >> 32 != slot || *at == 0;
+    *at = cursor_position(next);
+    return cursor_place(next) != slot || *at == 0;
 }
 
 /* Goes on in a slot behind the server's own keys. True: all of it has been told. */
