@@ -4,6 +4,7 @@
 #include "background/settle.h"
 #include "ckv.h"
 #include "core/map/defaults.h"
+#include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/renamed.h"
 
@@ -11,6 +12,11 @@
 #include <string.h>
 
 static bool config_started; /* the settings of the start are read */
+
+static int refuse(RedisModuleString **error, const char *why) {
+    *error = RedisModule_CreateString(NULL, why, strlen(why));
+    return REDISMODULE_ERR;
+}
 
 static long long get_number(const char *name, void *at) {
     (void)name;
@@ -36,17 +42,21 @@ static int set_young(const char *name, long long value, void *at, RedisModuleStr
 /* The number of maps stays what it is at the start. CONFIG SET of the same number is no error, as
  * clients write back what they have read, so the server does not take it for immutable. */
 static int set_maps(const char *name, long long value, void *at, RedisModuleString **error) {
-    static const char why[] = "can't be changed while the server runs";
     (void)name;
-    if (config_started && value != *(long long *)at) {
-        *error = RedisModule_CreateString(NULL, why, strlen(why));
-        return REDISMODULE_ERR;
-    }
+    if (config_started && value != *(long long *)at)
+        return refuse(error, "can't be changed while the server runs");
     *(long long *)at = value;
     return REDISMODULE_OK;
 }
 
 /* ---- ckv.prefixes ---------------------------------------------------------------------------- */
+
+/* Replicas in a cluster are told between commands what serves from then on, and what stands behind
+ * it in a transaction would come before. */
+static bool is_in_transaction(void) {
+    return config_started && places_layout() == PLACES_SLOTS &&
+           RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+}
 
 /* Lives as long as the module: the server keeps no reference. */
 static RedisModuleString *prefixes_string;
@@ -67,10 +77,8 @@ static int set_prefixes(const char *name, RedisModuleString *value, void *unused
             NULL, "rename-command must leave '%s' its name, which the module calls", renamed);
         return REDISMODULE_ERR;
     }
-    if (!prefixes_set(text, len, &why)) {
-        *error = RedisModule_CreateString(NULL, why, strlen(why));
-        return REDISMODULE_ERR;
-    }
+    if (is_in_transaction()) return refuse(error, "in a cluster can't be changed in MULTI");
+    if (!prefixes_set(text, len, &why)) return refuse(error, why);
     if (prefixes_string) RedisModule_FreeString(NULL, prefixes_string);
     prefixes_string = RedisModule_CreateString(NULL, text, len);
     return REDISMODULE_OK;

@@ -3,6 +3,7 @@
 
 #include "background/walk.h"
 #include "keyspace/aside.h"
+#include "keyspace/followed.h"
 #include "keyspace/maps.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/move.h"
@@ -373,6 +374,7 @@ static bool take_slice(RedisModuleCtx *ctx, uint64_t until_us) {
 static void tick(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     uint64_t began_us = clock_thread_us(), now_us = clock_monotonic_us();
+    followed_tell();
     const char *kept = kept_by(ctx);
     if (!kept && has_work() && tryagain_is_down(DOWN_US)) kept = "a cluster that is down";
     if (!kept) look_for_work(ctx);

@@ -10,6 +10,8 @@
 #define NAME_SHOWN   128                /* bytes of one in the log */
 #define TEXT_MAX     8192               /* bytes of the setting */
 #define CURSOR_US    60000000
+/* Between the two states of a text of both: a blank as well to those who do not ask. */
+#define BEHIND_SERVING '\n'
 /* Of a map that has come, looked at for prefixes that were forgotten. */
 #define REMEMBER_RECORDS 1000
 
@@ -17,9 +19,11 @@ typedef struct prefix {
     char *text;
     size_t len;                 /* 0: every key */
     prefix_state state, before; /* before: while the setting is read */
+    bool set;                   /* in the setting */
 } prefix;
 
-static prefix all[ROOM]; /* PREFIX_NONE: forgotten */
+static prefix all[ROOM]; /* PREFIX_NONE: forgotten, or in the setting of who follows */
+static bool following;   /* what serves is what the primary says, and not the setting */
 static size_t count;
 static size_t active;        /* of those that are not */
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
@@ -76,7 +80,7 @@ static bool begins(const prefix *p, const char *key, size_t len) {
 static void drop_forgotten(void) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (all[i].state == PREFIX_NONE)
+        if (all[i].state == PREFIX_NONE && !all[i].set)
             RedisModule_Free(all[i].text);
         else
             all[kept++] = all[i];
@@ -84,25 +88,48 @@ static void drop_forgotten(void) {
     count = kept;
 }
 
-/* Whether it has come to be in that state. */
-static bool add(word w, prefix_state state) {
+/* NULL: there is no room for it. */
+static prefix *find_or_make(word w) {
     prefix *known = find(w);
-    if (known) {
-        bool rises = known->state < state;
-        if (rises) known->state = state;
-        return rises;
-    }
+    if (known) return known;
     if (count == ROOM) drop_forgotten();
     if (count == ROOM) {
         ckv_log("warning", "too many prefixes: strings under '%.*s' are out of reach",
                 (int)(w.len < NAME_SHOWN ? w.len : NAME_SHOWN), w.at);
-        return false;
+        return NULL;
     }
     char *copy = RedisModule_Alloc(w.len + 1);
     memcpy(copy, w.at, w.len);
     copy[w.len] = 0;
-    all[count++] = (prefix){copy, prefix_len(w), state, PREFIX_NONE};
-    return true;
+    all[count] = (prefix){.text = copy, .len = prefix_len(w)};
+    return &all[count++];
+}
+
+/* Whether it has come to be in that state. */
+static bool add(word w, prefix_state state) {
+    prefix *p = find_or_make(w);
+    bool rises = p && p->state < state;
+    if (rises) p->state = state;
+    return rises;
+}
+
+static bool add_all(const char *text, const char *end, prefix_state state) {
+    bool added = false;
+    word w;
+    while (next_word(&text, end, &w)) added |= add(w, state);
+    return added;
+}
+
+/* Of those that serve some may have to leave now. */
+static void stop_serving(void) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i].state == PREFIX_SERVING) all[i].state = PREFIX_LEAVING;
+}
+
+static void serve_setting(void) {
+    stop_serving();
+    for (size_t i = 0; i < count; i++)
+        if (all[i].set) all[i].state = PREFIX_SERVING;
 }
 
 static void write_text(prefix_state state) {
@@ -159,7 +186,7 @@ char *prefixes_all(void) {
     const char *serving = prefixes_text(PREFIX_SERVING), *leaving = prefixes_text(PREFIX_LEAVING);
     char *text = RedisModule_Alloc(strlen(serving) + strlen(leaving) + 2);
     char *to = stpcpy(text, serving);
-    *to++ = ' ';
+    *to++ = BEHIND_SERVING;
     strcpy(to, leaving);
     return text;
 }
@@ -185,23 +212,55 @@ bool prefixes_set(const char *text, size_t len, const char **error) {
         *error = "too many prefixes";
         return false;
     }
-    for (size_t i = 0; i < count; i++)
-        if (all[i].state == PREFIX_SERVING) all[i].state = PREFIX_LEAVING;
-    for (at = text; next_word(&at, end, &w);) add(w, PREFIX_SERVING);
+    for (size_t i = 0; i < count; i++) all[i].set = false;
+    for (at = text; next_word(&at, end, &w);) {
+        prefix *p = find_or_make(w);
+        if (p) p->set = true;
+    }
+    if (!following) serve_setting();
     changed();
     return true;
 }
 
 void prefixes_add_of_file(const char *text, size_t len) {
-    bool added = false;
-    word w;
-    for (const char *at = text; next_word(&at, text + len, &w);) added |= add(w, PREFIX_LEAVING);
-    if (!added) return;
+    if (!add_all(text, text + len, PREFIX_LEAVING)) return;
     changed();
     ckv_log("warning",
             "the file has strings under prefixes that are not in ckv.prefixes: they are served, "
             "but none are added: %s",
             prefixes_text(PREFIX_LEAVING));
+}
+
+const char *prefixes_serving_of(const char *text, size_t len, size_t *serving) {
+    const char *end = memchr(text, BEHIND_SERVING, len);
+    *serving = end ? (size_t)(end - text) : 0;
+    return end ? text : NULL;
+}
+
+static bool serves_setting(void) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i].set != (all[i].state == PREFIX_SERVING)) return false;
+    return true;
+}
+
+void prefixes_follow(const char *text, size_t len) {
+    following = true;
+    stop_serving();
+    add_all(text, text + len, PREFIX_SERVING);
+    changed();
+    if (!serves_setting())
+        ckv_log("notice",
+                "the primary's ckv.prefixes are not those of this replica, which serves as it "
+                "does: %s",
+                prefixes_text(PREFIX_SERVING));
+}
+
+bool prefixes_follow_setting(void) {
+    if (!following) return false;
+    following = false;
+    serve_setting();
+    changed();
+    return true;
 }
 
 void prefixes_loading(bool began) {
@@ -280,7 +339,7 @@ void prefixes_note_own_record(const RedisModuleString *name) {
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (prefixes_match(key, len) != PREFIX_NONE) return;
     for (size_t i = 0; i < count; i++) {
-        if (all[i].state == PREFIX_NONE && begins(&all[i], key, len))
+        if (all[i].state == PREFIX_NONE && !all[i].set && begins(&all[i], key, len))
             RedisModule_Free(all[i].text);
         else
             all[kept++] = all[i];

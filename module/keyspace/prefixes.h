@@ -3,7 +3,7 @@
  *
  * A key matches a prefix that it begins with; "*" is a prefix of every key. A prefix is
  *
- *      serving   in the setting: strings are written into ckv
+ *      serving   in the setting, or that of a primary: strings are written into ckv
  *      leaving   no longer in the setting, or came with a file: the records that are there are
  *                found, what is new is the server's own
  *
@@ -34,6 +34,14 @@ void prefixes_loading(bool began);
 const char *prefixes_text(prefix_state state);
 /* Those of both, for a file; the caller frees it. */
 char *prefixes_all(void);
+/* Of such a text the bytes about those that were serving; NULL: an older module, which did not tell
+ * them apart, has written it. */
+const char *prefixes_serving_of(const char *text, size_t len, size_t *serving);
+
+/* From now on those of a text serve, whatever the setting is: see followed.h. */
+void prefixes_follow(const char *text, size_t len);
+/* Those of the setting, again. False: they do already. */
+bool prefixes_follow_setting(void);
 /* Is another one whenever that may be another text. */
 uint64_t prefixes_version(void);
 

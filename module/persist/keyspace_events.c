@@ -3,6 +3,7 @@
 
 #include "background/mover.h"
 #include "keyspace/aof_form.h"
+#include "keyspace/followed.h"
 #include "keyspace/maps.h"
 #include "keyspace/migration.h"
 #include "keyspace/own_records.h"
@@ -53,6 +54,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
         aof_form_loading();
         migration_loading(sub == REDISMODULE_SUBEVENT_LOADING_AOF_START);
         prefixes_loading(true);
+        followed_loading(true);
         ckv.loadings++;
         rdb_loading_began();
         return;
@@ -61,6 +63,7 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, vo
     rdb_loading_ended();
     migration_loaded(ctx);
     if (maps_any()) aof_form_has_records();
+    followed_loading(false);
     mover_begin_anew();
 }
 

@@ -6,6 +6,7 @@
 #include "core/map/map_expire.h"
 #include "core/map/map_save.h"
 #include "keyspace/aof_form.h"
+#include "keyspace/followed.h"
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
@@ -101,7 +102,8 @@ void rdb_save_aux(RedisModuleIO *io, int when) {
 
 void rdb_save_optional_aux(RedisModuleIO *io, int when) {
     saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
-    if (maps_any()) rdb_save_aux(io, when);
+    bool followed = places_layout() == PLACES_SLOTS && prefixes_any();
+    if (maps_any() || followed) rdb_save_aux(io, when);
 }
 
 /* Records under a prefix that is not in the setting here must not be out of reach. */
@@ -109,6 +111,7 @@ static bool load_prefixes(RedisModuleIO *io) {
     size_t len;
     char *text = RedisModule_LoadStringBuffer(io, &len);
     if (!text) return false;
+    followed_of_file(text, len);
     prefixes_add_of_file(text, len);
     RedisModule_Free(text);
     return true;

@@ -12,7 +12,7 @@
 
 #define TICKS_MS 4 /* two ticks of the times that are kept */
 
-#define LISTENERS_MAX 4
+#define LISTENERS_MAX 5
 
 static role_changed *listeners[LISTENERS_MAX];
 static int listening;

@@ -3,6 +3,7 @@
 
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
+#include "keyspace/followed.h"
 #include "keyspace/maps.h"
 #include "keyspace/move_call.h"
 #include "keyspace/native.h"
@@ -41,13 +42,14 @@ static void move_back_in_pause(uint64_t db, RedisModuleString *key) {
 }
 
 bool leave_untold(void) {
-    return in_pause.out || in_pause.back || untold_any() || map_named;
+    return in_pause.out || in_pause.back || untold_any() || map_named || followed_owes();
 }
 
 /* A file that is loaded meanwhile brings other data, of which nothing is to move before all of it
  * is there. */
 static void tell_untold(void) {
     if (!leave_untold() || role_loads(ckv.ctx)) return;
+    followed_tell();
     numbered_each(&in_pause.back, tell_back);
     numbered_each(&in_pause.out, tell_out);
     untold_tell_all();
@@ -233,4 +235,5 @@ void leave_catch_up(void) {
 
 void leave_start(RedisModuleCtx *ctx) {
     untold_start(ctx, tell_untold);
+    followed_start(ctx, tell_untold);
 }

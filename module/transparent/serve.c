@@ -3,6 +3,7 @@
 
 #include "keyspace/aof_form.h"
 #include "keyspace/aside.h"
+#include "keyspace/followed.h"
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
@@ -570,6 +571,7 @@ static void configure(void) {
     }
     permission_change(); /* without a filter nobody sees it, and what is queued has yet to run */
     filter_set(ckv.ctx, FILTER_SERVE, prefixes_any() ? filter : NULL);
+    followed_changed();
 }
 
 void serve_modules_changed(void) {

@@ -2,6 +2,7 @@
 #include "transparent/serve_key.h"
 
 #include "keyspace/aof_form.h"
+#include "keyspace/followed.h"
 #include "keyspace/long_strings.h"
 #include "keyspace/lookup.h"
 #include "keyspace/move.h"
@@ -252,9 +253,15 @@ int serve_plain(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int serve_prefixes(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     size_t len;
     if (argc != 2 && argc != 3) return RedisModule_WrongArity(ctx);
-    if (!role_loads(ctx))
-        return RedisModule_ReplyWithError(ctx, "ERR CPREFIXES is for append-only files");
     const char *text = RedisModule_StringPtrLen(argv[1], &len);
-    prefixes_add_of_file(text, len);
+    if (role_loads(ctx))
+        prefixes_add_of_file(text, len);
+    else if (role_mirrors() && role_repeats(ctx))
+        followed_told(text, len);
+    else if (acl_any_user(ctx))
+        return RedisModule_ReplyWithError(ctx,
+                                          "ERR CPREFIXES is for append-only files and replicas");
+    else
+        RedisModule_ReplicateVerbatim(ctx);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
