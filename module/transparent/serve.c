@@ -25,6 +25,7 @@
 #include "transparent/catalogue.h"
 #include "transparent/leave.h"
 #include "transparent/lent.h"
+#include "transparent/long_values.h"
 #include "transparent/permission.h"
 #include "transparent/positions.h"
 #include "transparent/served.h"
@@ -179,36 +180,14 @@ static void leave_script(filtered *f, int argc) {
 
 /* ---- commands that are served ---------------------------------------------------------------- */
 
-/* Whether a key has both in a database: the record is what is seen of it, and is to be written. */
-static bool has_both(RedisModuleString *key) {
-    int db = -1;
-    while ((db = move_db_of_record(key, MOVE_ALL, db + 1)) >= 0) {
-        RedisModule_SelectDb(ckv.ctx, db);
-        if (native_exists(ckv.ctx, key)) return true;
-    }
-    return false;
-}
-
-/* What is too long for us to make smaller stays the server's, as where strings move in: to copy it
- * takes a thousand times as long as to take it over. */
-static bool leaves_long(filtered *f, const catalogue_entry *e, int argc, int last) {
-    bool writes = served_keys_of(e->served) == SERVED_FIRST && served_writes_strings(e->served);
-    size_t len = 0;
-    for (int i = last + 1; writes && i < argc && len <= CODEC_ZSTD_MAX; i++)
-        RedisModule_StringPtrLen(filter_arg(f, i), &len);
-    if (len <= CODEC_ZSTD_MAX || has_both(filter_arg(f, last))) return false;
-    const char *key = RedisModule_StringPtrLen(filter_arg(f, last), &len);
-    long_strings_note(key, len);
-    return true;
-}
-
 /* Whether ours can do it: of several keys any may match, or all have to. */
 static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first, int last,
                       int step) {
     bool any = served_keys_of(e->served) == SERVED_ANY;
     for (int i = first; i <= last; i += step)
         if (matches(f, i) == any) return any;
-    return !any && arguments_known(f, e->name, argc, last) && !leaves_long(f, e, argc, last);
+    return !any && arguments_known(f, e->name, argc, last) &&
+           !long_values_stay(f, e, argc, first, last, step);
 }
 
 /* Whether a key's records, if there are any, are here. In a cluster they may be on their way to

@@ -31,8 +31,8 @@ def ask(r, around, words):
 
 
 def told(answer):
-    """A refusal has other words where a script has called the module, and on Redis 7.0."""
-    return "refused" if any(words in str(answer) for words in REFUSALS) else repr(answer)
+    """A refusal has other words where a script has called the module (on Valkey 9.1 by what errno is left from before), and on Redis 7.0."""
+    return "refused" if any(words in str(answer).lower() for words in REFUSALS) else repr(answer)
 
 
 def said(server, user, around, modifiers):

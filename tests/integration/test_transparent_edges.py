@@ -113,6 +113,19 @@ def test_a_value_of_more_than_a_megabyte_is_left_to_the_server(server, line, how
             assert r.info("ckv")["ckv_records"] == (2 if key == "new" else 1)
 
 
+@pytest.mark.parametrize("line", ["MSET key {} other short", "MSET other short key {}", "MSETNX new {} other short"])
+def test_a_value_of_more_than_a_megabyte_among_others(server, line):
+    """What changes it does not move it out first."""
+    key = "new" if "NX" in line else "key"
+    with server.client() as r:
+        r.set("key", "before", ex=1000)
+        assert ask(r, line, LONG, "command") in (b"OK", True, 1)
+        assert [r.get(key), r.get("other"), r.ttl(key)] == [LONG, b"short", -1]
+        before = info(r)["moved_out"]
+        assert r.append(key, "tail") == len(LONG) + 4 and r.setbit(key, 3, 1) == 0
+        assert info(r)["moved_out"] == before and r.object("encoding", key) == b"raw"
+
+
 def test_a_long_string_of_the_servers_is_read_by_its_own_command(server):
     def ran(*command):
         r.execute_command("SLOWLOG", "RESET")
