@@ -189,7 +189,10 @@ static bool is_other_type(RedisModuleCtx *ctx, RedisModuleString *key) {
 
 /* Until no further piece has come for a while. */
 static void put_aside(const RedisModuleString *key) {
-    if (prefixes_match_name(key) == PREFIX_SERVING) aside_note(key);
+    size_t len;
+    const char *name = RedisModule_StringPtrLen(key, &len);
+    long_strings_note(name, len);
+    if (prefixes_match(name, len) == PREFIX_SERVING) aside_note(key);
 }
 
 /* While a module listens to events, Valkey 9.1 keeps back the error that a command that replies the

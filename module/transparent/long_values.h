@@ -9,7 +9,8 @@
 #include "transparent/catalogue.h"
 
 /* Whether a command, whose keys are every step-th argument from the first to the last, sets such a
- * value, so that it is the server's to run. A value stands behind its key. */
+ * value, or changes a part of one that is the server's already: then it is the server's to run. A
+ * value stands behind its key. */
 bool long_values_stay(filtered *f, const catalogue_entry *e, int argc, int first, int last,
                       int step);
 

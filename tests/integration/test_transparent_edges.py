@@ -126,23 +126,36 @@ def test_a_value_of_more_than_a_megabyte_among_others(server, line):
         assert info(r)["moved_out"] == before and r.object("encoding", key) == b"raw"
 
 
-def test_a_long_string_of_the_servers_is_read_by_its_own_command(server):
-    def ran(*command):
-        r.execute_command("SLOWLOG", "RESET")
-        r.execute_command(*command)
-        names = [entry[3][0].decode() for entry in r.execute_command("SLOWLOG", "GET")]
-        return [name for name in names if name != "SLOWLOG"]
+def ran(r, *command):
+    """The names that SLOWLOG has of what ran."""
+    r.execute_command("SLOWLOG", "RESET")
+    r.execute_command(*command)
+    names = [entry[3][0].decode() for entry in r.execute_command("SLOWLOG", "GET")]
+    return [name for name in names if name != "SLOWLOG"]
 
+
+def test_a_long_string_of_the_servers_is_read_by_its_own_command(server):
     with server.client() as r:
         r.config_set("slowlog-log-slower-than", 0)
         r.set("key:1", LONG[:70_000])
         r.append("key:1", "a part, which leaves it to the server")
         r.set("key:2", "of the same shape")
-        assert ran("GET", "key:2") != ["GET"]
+        assert ran(r, "GET", "key:2") != ["GET"]
         r.get("key:1")
-        assert ran("GET", "key:1") == ["GET"] and ran("STRLEN", "key:1") == ["STRLEN"]
+        assert ran(r, "GET", "key:1") == ["GET"] and ran(r, "STRLEN", "key:1") == ["STRLEN"]
         r.set("key:1", "short")
-        assert ran("GET", "key:1") != ["GET"] and r.get("key:1") == b"short"
+        assert ran(r, "GET", "key:1") != ["GET"] and r.get("key:1") == b"short"
+
+
+@pytest.mark.parametrize("change", [("APPEND", "key", "x"), ("SETRANGE", "key", "9", "x")])
+def test_a_string_that_is_changed_piece_by_piece_is_so_by_the_servers_command(server, change):
+    with server.client() as r:
+        r.config_set("slowlog-log-slower-than", 0)
+        r.set("key", b"v" * 10_000)
+        assert ran(r, *change) != [change[0]] and ran(r, *change) == [change[0]]
+        r.set("key", "short")
+        assert ran(r, *change) != [change[0]]
+        assert r.get("key") == (b"shortx" if change[0] == "APPEND" else b"short\0\0\0\0x") and info(r)["records"] == 1
 
 
 def test_a_long_string_of_the_servers_comes_and_goes(server):
