@@ -11,6 +11,7 @@
  */
 #define ZSTD_STATIC_LINKING_ONLY
 #include "common/common.h"
+#include "core/base/random.h"
 #include "core/codec/codec_inside.h"
 #include "core/codec/codec_values.h"
 
@@ -98,9 +99,7 @@ static data_set read_file(const char *path) {
 
 static uint64_t rnd(void) {
     static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
+    return random_next(&state);
 }
 
 static int key_9_digits(char *to) {

@@ -173,16 +173,35 @@ static bool move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name
     return true;
 }
 
-/* Strings whose time aside is over. False: there was none. */
+/* A string whose time aside is over, or strings: of which databases nobody knows. */
+static struct {
+    RedisModuleString *name; /* NULL: none */
+    int db;                  /* the next one */
+} back;
+
+/* Whether there is another database that has keys, which is selected then. */
+static bool select_next(RedisModuleCtx *ctx) {
+    while (RedisModule_SelectDb(ctx, back.db) == REDISMODULE_OK) {
+        back.db++;
+        if (RedisModule_DbSize(ctx) > 0) return true;
+    }
+    return false;
+}
+
+/* In one database. False: there was none. */
 static bool take_back(RedisModuleCtx *ctx) {
     size_t len;
-    RedisModuleString *name = aside_next_due();
-    if (!name) return false;
-    const char *key = RedisModule_StringPtrLen(name, &len);
-    bool back = belongs_in(key, len);
-    for (int db = 0; back && RedisModule_SelectDb(ctx, db) == REDISMODULE_OK; db++)
-        if (take_in(ctx, name, &mover.jobs[MOVER_IN].saved_bytes) == MOVE_LATER) put_aside(name);
-    RedisModule_FreeString(NULL, name);
+    if (!back.name) back.name = aside_next_due();
+    if (!back.name) return false;
+    const char *key = RedisModule_StringPtrLen(back.name, &len);
+    if (belongs_in(key, len) && select_next(ctx)) {
+        if (take_in(ctx, back.name, &mover.jobs[MOVER_IN].saved_bytes) == MOVE_LATER)
+            put_aside(back.name);
+        return true;
+    }
+    RedisModule_FreeString(NULL, back.name);
+    back.name = NULL;
+    back.db = 0;
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "background/sampling.h"
 
 #include "background/trial.h"
+#include "core/base/random.h"
 #include "core/base/stem.h"
 #include "core/codec/codec_train.h"
 #include "keyspace/maps.h"
@@ -109,10 +110,7 @@ static void collect_key(const uint8_t *key, size_t len) {
 
 /* Random numbers below CODEC_SAMPLE_ALL. */
 static uint64_t next_random(void) {
-    job.random ^= job.random << 13;
-    job.random ^= job.random >> 7;
-    job.random ^= job.random << 17;
-    return job.random >> 32;
+    return random_next(&job.random) >> 32;
 }
 
 static bool has_enough(int kind) {

@@ -46,6 +46,7 @@ void followed_tell(void) {
 }
 
 static void on_role(bool follows) {
+    owed = false;
     if (follows) return; /* it goes on behind what it was told last, or gets a file */
     if (prefixes_follow_setting() && prefixes_any_in(PREFIX_LEAVING))
         ckv_log("warning",

@@ -44,12 +44,13 @@ static uint32_t save_piece(RedisModuleIO *io, map *m, uint32_t first, uint8_t *p
 }
 
 void pages_save(RedisModuleIO *io, map *m) {
-    size_t room = PIECE_BYTES;
+    size_t most = PIECE_BYTES, all = 0;
     for (uint32_t i = 0; i < m->buckets; i++) {
         size_t bytes = map_bucket_size(m, i);
-        if (bytes > room) room = bytes;
+        if (bytes > most) most = bytes;
+        all += bytes;
     }
-    uint8_t *piece = RedisModule_Alloc(room);
+    uint8_t *piece = RedisModule_Alloc(all < most ? all : most);
     uint64_t head[MAP_HEAD];
     map_save_head(m, head);
     for (int i = 0; i < MAP_HEAD; i++) RedisModule_SaveUnsigned(io, head[i]);

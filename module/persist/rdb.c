@@ -36,6 +36,12 @@
 /* Whether a whole file is being saved, so that the codecs are in it. Raised by the auxiliary
  * callback before the keys, in the process that saves. */
 static bool saving_file;
+static bool lzf_known; /* of the file: it stays as it is at its beginning */
+
+static void begin_saving(int when) {
+    saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
+    lzf_known = false;
+}
 
 /* While a file is loaded. */
 static dictionary_ids file_codecs;
@@ -83,7 +89,7 @@ static void save_shapes(RedisModuleIO *io) {
 }
 
 void rdb_save_aux(RedisModuleIO *io, int when) {
-    saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
+    begin_saving(when);
     if (saving_file) {
         bool used[CODECS_MAX];
         all_in_use(used);
@@ -101,7 +107,7 @@ void rdb_save_aux(RedisModuleIO *io, int when) {
 }
 
 void rdb_save_optional_aux(RedisModuleIO *io, int when) {
-    saving_file = when == REDISMODULE_AUX_BEFORE_RDB;
+    begin_saving(when);
     bool followed = places_layout() == PLACES_SLOTS && prefixes_any();
     if (maps_any() || followed) rdb_save_aux(io, when);
 }
@@ -174,12 +180,20 @@ void rdb_loading_ended(void) {
  * Neither pages nor what zstd has packed shrink under it, and it takes longer than all the rest.
  * There is no way to save bytes around it, so it is switched off while a map is written, in the
  * process that writes it, and on again behind it: other keys are compressed as the user wishes.
- * Where CONFIG can't be called, LZF has its way. Returns whether it was on.
+ * Where CONFIG can't be called, LZF has its way, and for a small map: to call it twice takes
+ * longer.
  */
-static bool set_lzf(bool on) {
-    bool was_on = settings_is(ckv.ctx, "rdbcompression", "yes");
-    if (was_on != on) settings_set(ckv.ctx, "rdbcompression", on ? "yes" : "no");
-    return was_on;
+#define LZF_BYTES 4096
+
+static bool is_lzf_on(void) {
+    static bool on;
+    if (!lzf_known) on = settings_is(ckv.ctx, "rdbcompression", "yes");
+    lzf_known = saving_file;
+    return on;
+}
+
+static void set_lzf(bool on) {
+    settings_set(ckv.ctx, "rdbcompression", on ? "yes" : "no");
 }
 
 /* ---- a map ----------------------------------------------------------------------------------- */
@@ -214,7 +228,8 @@ static map *load_whole(RedisModuleIO *io) {
 
 void rdb_save_map(RedisModuleIO *io, void *value) {
     map *m = ((keyed_map *)value)->m;
-    bool lzf = set_lzf(false);
+    bool without_lzf = map_bytes(m) > LZF_BYTES && is_lzf_on();
+    if (without_lzf) set_lzf(false);
     if (saving_file) {
         RedisModule_SaveUnsigned(io, KIND_PAGES);
         pages_save(io, m);
@@ -224,7 +239,7 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
         RedisModule_SaveUnsigned(io, KIND_RECORDS);
         records_save(io, m);
     }
-    if (lzf) set_lzf(true);
+    if (without_lzf) set_lzf(true);
 }
 
 /* The home of a map of a file of another layout. If it served its records there, they are to be put

@@ -175,6 +175,13 @@ static bool looks_again(const catalogue_entry *e) {
     return e->last > e->first || (runs_again && (e->kind == COMMAND_ASK || e->last < 0));
 }
 
+/* COPY and MOVE name another one, scripts select what they like, and of a module's command nobody
+ * knows. */
+static bool keeps_to_one_db(RedisModuleCallReply *command, const catalogue_entry *e) {
+    bool names_another = !strcmp(e->name, "copy") || !strcmp(e->name, "move");
+    return !names_another && e->kind != COMMAND_SCRIPT && !has_flag(command, "module");
+}
+
 static void add(RedisModuleCallReply *command, catalogue_served *served) {
     size_t len;
     const char *name =
@@ -192,6 +199,7 @@ static void add(RedisModuleCallReply *command, catalogue_served *served) {
     e.container = subs && RedisModule_CallReplyLength(subs) > 0;
     if (e.kind == COMMAND_KEYLESS) return;
     e.leaves_strings = leaves_strings(command);
+    e.one_db = keeps_to_one_db(command, &e);
     e.reads = has_flag(command, "readonly");
     e.blocks = has_flag(command, "blocking") && looks_again(&e);
     catalogue_entry *cell = cell_of(e.name, len);

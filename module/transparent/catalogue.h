@@ -36,6 +36,7 @@ typedef struct catalogue_entry {
     bool container;                    /* has subcommands */
     bool blocks;                       /* it may, and then looks at several keys again */
     bool renamed;                      /* goes by another name */
+    bool one_db;                       /* its keys are in the database of who sends it */
     int16_t arity, first, last, step;
 } catalogue_entry;
 

@@ -82,12 +82,22 @@ static void leave_db(uint64_t db, RedisModuleString *key) {
     lent_note(db, key);
 }
 
+/* A database that has a record of that name, from one on, that the command may be about; -1: none
+ * has. */
+static int next_db(RedisModuleString *key, move_kind kind, int from) {
+    int db = move_db_of_record(key, kind, from), only = -1;
+    if (db >= 0 && how.only_db) only = how.only_db();
+    if (only < 0 || db < 0) return db;
+    if (only < from) return -1;
+    return move_db_of_record(key, kind, only) == only ? only : -1;
+}
+
 bool leave_if(RedisModuleString *key, move_kind kind) {
-    int db = move_db_of_record(key, kind, 0);
+    int db = next_db(key, kind, 0);
     bool there = db >= 0, queued = how.runs_later && lent_may_queue(how.client);
     if ((!there && !queued) || (how.will_run && !how.will_run())) return false;
     if (queued && lent_to_queued(how.client, key, there)) return false;
-    for (; db >= 0; db = move_db_of_record(key, kind, db + 1)) leave_db((uint64_t)db, key);
+    for (; db >= 0; db = next_db(key, kind, db + 1)) leave_db((uint64_t)db, key);
     return there;
 }
 

@@ -1,6 +1,6 @@
 /*
- * leave.h: records become strings of the server's own, in every database, for a command that only
- * the server can run.
+ * leave.h: records become strings of the server's own, in every database where the server does not
+ * tell which it is about, for a command that only the server can run.
  */
 #ifndef CKV_LEAVE_H
 #define CKV_LEAVE_H
@@ -12,13 +12,15 @@ void leave_start(RedisModuleCtx *ctx);
 /* Of a command: who sends it, or QUEUED_ANYBODY; whether it runs later and is not seen again by
  * then; whether it leaves strings to the server where no other command has left one; whether it
  * only reads, so that nobody is told anything of the key; whether it will run at all, which is
- * asked before a record leaves; whether another one calls it; and whether it is to wait for records
- * that may be on their way, in which database. */
+ * asked before a record leaves; whether another one calls it; the database that it keeps to, -1 if
+ * that may be any; and whether it is to wait for records that may be on their way, in which
+ * database. */
 typedef struct leave_how {
     uint64_t client;
     bool runs_later, leaves_strings, reads;
     bool (*will_run)(void);  /* NULL: it will */
     bool (*is_called)(void); /* NULL: it is not */
+    int (*only_db)(void);    /* NULL: any */
     bool (*waits)(void);     /* NULL: it is not */
     int (*db)(void);
     /* Replied: a key whose record may be; NULL: none is. The caller's. */

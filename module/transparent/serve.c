@@ -164,6 +164,14 @@ static int db_of_sender(void) {
     return known ? client.db : script_db;
 }
 
+/* The one that it keeps to: -1 where it may be about others, or the server does not tell. */
+static int only_db(void) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    if (now.runs_later || !now.entry->one_db || runs_within()) return -1;
+    bool known = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
+    return known ? client.db : -1;
+}
+
 /* Keys of a script, which is about to run: while its slot is open the server would look for them
  * and find none that is a record, and send the script to the node where these are still to come. */
 static void leave_script(filtered *f, int argc) {
@@ -495,6 +503,7 @@ static void filter(filtered *f) {
                                              .reads = e->reads,
                                              .will_run = will_use_keys,
                                              .is_called = runs_within,
+                                             .only_db = only_db,
                                              .waits = arrives ? NULL : waits_for_records,
                                              .db = db_of_sender});
     look_at(f, e, RedisModule_CommandFilterArgsCount(f));

@@ -23,8 +23,9 @@ typedef struct span {
 typedef struct rewriting {
     span text;
     RedisModuleString *to;
-    bool in_sizes;  /* the section of sizes has begun */
-    int next_sizes; /* the database whose strings it is to tell of next */
+    bool in_sizes;    /* the section of sizes has begun */
+    int next_sizes;   /* the database whose strings it is to tell of next */
+    uint64_t records; /* in all of them */
 } rewriting;
 
 static void put(rewriting *r, span s) {
@@ -159,7 +160,7 @@ static void put_sizes_to(rewriting *r, int last, span of_last) {
         string_sizes s = {0};
         bool is_last = r->next_sizes == last;
         if (is_last) string_sizes_add_text(&s, of_last.at, of_last.at + of_last.len);
-        if (r->next_sizes < dbs) string_sizes_add_records(&s, r->next_sizes);
+        if (r->next_sizes < dbs) string_sizes_add_records(&s, r->next_sizes, r->records);
         string_sizes_put(&s, r->next_sizes, r->to);
     }
 }
@@ -169,6 +170,7 @@ static bool put_sizes(rewriting *r, span line) {
     uint64_t db = 0;
     if (begins(line, "# Keysizes")) {
         r->in_sizes = true;
+        r->records = maps_totals().totals.records;
         return false;
     }
     if (!r->in_sizes) return false;

@@ -1,6 +1,7 @@
 /* string_sizes.c: how long strings are. See string_sizes.h. */
 #include "transparent/string_sizes.h"
 
+#include "core/base/random.h"
 #include "core/map/map_scan.h"
 #include "keyspace/maps.h"
 
@@ -10,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLE 1000 /* records; of so many all are counted, */
-#define TRIES  200  /* or buckets are looked at for them */
-/* Of values, of all databases: to tell the length of an encoded one is to go over it, and everybody
- * waits. Each has its share by records, or by databases if that is more: twice as many at most. */
-#define BYTES (256.0 * (1 << 10))
+/* Records, and bytes of their values, of all databases: to tell the length of an encoded one is to
+ * go over it, and everybody waits. Each has its share by records, or a few records, or of the bytes
+ * one by databases if that is more: twice as many at most. Of no more all are counted. */
+#define SAMPLE 1000.0
+#define FEWEST 10.0
+#define BYTES  (256.0 * (1 << 10))
 
 static const char units[] = " KMGTPE";
 
@@ -28,7 +30,7 @@ typedef struct counting {
     string_sizes sizes;
     map *from;
     uint64_t records, bytes;
-    uint64_t most; /* bytes */
+    uint64_t most, most_bytes;
 } counting;
 
 /* False: they are enough. */
@@ -40,7 +42,7 @@ static bool count(void *context, const uint8_t *key, size_t key_len, const map_p
     if (len == CODEC_NO_ROOM) return true; /* it is damaged */
     c->sizes.bins[bin_of(len)]++;
     c->bytes += len;
-    return c->bytes < c->most;
+    return c->bytes < c->most_bytes;
 }
 
 static bool count_bucket(counting *c, map *m, uint32_t bucket) {
@@ -49,30 +51,31 @@ static bool count_bucket(counting *c, map *m, uint32_t bucket) {
 }
 
 static void count_all(counting *c, int db) {
-    for (uint32_t place = 0; place < ckv.places; place++) {
-        const keyed_map *s = maps_served_at(db, place);
-        for (uint32_t i = 0; s && i < s->m->buckets; i++)
+    for (size_t at = 0; at < maps_in_db(db); at++) {
+        const keyed_map *s = maps_any_at(db, at);
+        bool counts = maps_served_at(db, s->place) == s;
+        for (uint32_t i = 0; counts && i < s->m->buckets; i++)
             if (!count_bucket(c, s->m, i)) return;
     }
 }
 
 static void count_some(counting *c, int db) {
     bool more = true;
-    for (int i = 0; i < TRIES && c->records < SAMPLE && more; i++) {
-        uint64_t random[2];
-        RedisModule_GetRandomBytes((unsigned char *)random, sizeof random);
-        const keyed_map *s = maps_any_at(db, random[0]);
+    static uint64_t random = 1;
+    for (uint64_t i = 0; i < c->most && c->records < c->most && more; i++) {
+        const keyed_map *s = maps_any_at(db, random_next(&random));
         if (s && maps_served(s))
-            more = count_bucket(c, s->m, (uint32_t)(random[1] % s->m->buckets));
+            more = count_bucket(c, s->m, (uint32_t)(random_next(&random) % s->m->buckets));
     }
 }
 
-void string_sizes_add_records(string_sizes *s, int db) {
+void string_sizes_add_records(string_sizes *s, int db, uint64_t all) {
     map_totals of_db = maps_totals_of(db).totals;
-    double records = (double)of_db.records, all = (double)maps_totals().totals.records;
+    double records = (double)of_db.records, share = records / (double)all;
     if (of_db.records == 0) return;
-    counting c = {.most = (uint64_t)(BYTES * fmax(records / all, 1.0 / maps_dbs()))};
-    if (of_db.records > SAMPLE || of_db.value_bytes >= c.most) count_some(&c, db);
+    counting c = {.most = (uint64_t)fmax(SAMPLE * share, FEWEST),
+                  .most_bytes = (uint64_t)(BYTES * fmax(share, 1.0 / maps_dbs()))};
+    if (of_db.records > c.most || of_db.value_bytes >= c.most_bytes) count_some(&c, db);
     if (c.records == 0) count_all(&c, db);
     double each = records / (double)(c.records ? c.records : 1);
     for (int i = 0; i < STRING_SIZES_BINS; i++)

@@ -2,6 +2,7 @@
 #include "entries.h"
 
 #include "base/hash_slot.h"
+#include "base/random.h"
 #include "base/siphash.h"
 #include "base/stem.h"
 #include "common/common.h"
@@ -32,10 +33,7 @@ typedef struct grouping {
 
 static uint64_t next_random(void) {
     static uint64_t state = 0x9e3779b97f4a7c15ULL;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
+    return random_next(&state);
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
