@@ -58,6 +58,7 @@ static void on_role(bool follows) {
 
 void followed_start(RedisModuleCtx *ctx, pause_end *teller) {
     tell_soon = teller;
+    note_known("", 0);
     role_listen(ctx, on_role);
 }
 

@@ -187,8 +187,8 @@ void rdb_loading_ended(void) {
 
 static bool is_lzf_on(void) {
     static bool on;
-    if (!lzf_known) on = settings_is(ckv.ctx, "rdbcompression", "yes");
-    lzf_known = saving_file;
+    if (!saving_file || !lzf_known) on = settings_is(ckv.ctx, "rdbcompression", "yes");
+    lzf_known = true;
     return on;
 }
 

@@ -1,5 +1,7 @@
 """A replica in a cluster serves the prefixes that its primary serves, whatever its own setting: slots leave map by map."""
 
+import pathlib
+
 import pytest
 
 from atomic import move, way_of
@@ -172,6 +174,15 @@ def test_a_primary_starts_with_another_setting(pair):
     wait_for(lambda: primary.ask("INFO", "ckv")["ckv_records"] == 20, what="strings to move in")
     wait_for_same(primary, replica, "the replica's")
     there_and_back(cluster, primary, replica, stored)
+
+
+@pytest.mark.parametrize("prefixes", ("", "x:"))
+def test_an_aof_is_told_only_where_there_are_prefixes(prefixes):
+    with Cluster(primaries=1, config={"appendonly": "yes", "ckv.prefixes": f'"{prefixes}"'}) as cluster:
+        node = cluster.primaries[0]
+        node.ask("SET", "y:1", "v")
+        aof = b"".join(path.read_bytes() for path in pathlib.Path(node.dir).rglob("*.aof"))
+        assert b"y:1" in aof and (b"CPREFIXES" in aof.upper()) == bool(prefixes)
 
 
 def test_nobody_else_may_tell(pair):
