@@ -70,9 +70,13 @@ static bool is_called(filtered *f) {
 
 /* The same, also on Redis 7.0 within a script, or an EXEC, whose own commands no filter is asked
  * about. What clients send while a busy script is interrupted counts as called as well. */
-static bool is_within(filtered *f) {
+static bool is_in_script_or_exec(void) {
     int within = REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_MULTI;
-    return RedisModule_GetContextFlags(NULL) & within || is_called(f);
+    return RedisModule_GetContextFlags(NULL) & within;
+}
+
+static bool is_within(filtered *f) {
+    return is_in_script_or_exec() || is_called(f);
 }
 
 static bool runs_within(void) {
@@ -164,10 +168,11 @@ static int db_of_sender(void) {
     return known ? client.db : script_db;
 }
 
-/* The one that it keeps to: -1 where it may be about others, or the server does not tell. */
+/* The one that it keeps to: -1 where it may be about others, or the server does not tell, as of
+ * what is called. */
 static int only_db(void) {
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (now.runs_later || !now.entry->one_db || runs_within()) return -1;
+    if (now.runs_later || !now.entry->one_db || is_in_script_or_exec()) return -1;
     bool known = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
     return known ? client.db : -1;
 }
