@@ -45,9 +45,13 @@ void followed_tell(void) {
     if (reply) RedisModule_FreeCallReply(reply);
 }
 
+/* Whoever comes to follow goes on by what all have been told last, or gets a file. */
 static void on_role(bool follows) {
     owed = false;
-    if (follows) return; /* it goes on behind what it was told last, or gets a file */
+    if (follows) {
+        if (known && places_layout() == PLACES_SLOTS) prefixes_follow(known, strlen(known));
+        return;
+    }
     if (prefixes_follow_setting() && prefixes_any_in(PREFIX_LEAVING))
         ckv_log("warning",
                 "this server is a primary now, by its own ckv.prefixes: strings under others move "

@@ -159,6 +159,22 @@ def test_set_in_a_pause_and_in_a_transaction(pair):
     assert_holds(replica, {KEYS[0]: b"held"})
 
 
+def test_a_primary_is_deposed_in_the_pause_in_which_it_was_set(pair):
+    """Nobody was told, and the new one serves what it did."""
+    cluster, primary, replica = pair
+    stored = {}
+    set_prefixes(cluster.nodes, "*")
+    write(primary, stored, KEYS[:10], b"before")
+    primary.ask("CLIENT", "PAUSE", 600_000, "WRITE")
+    primary.ask("CONFIG", "SET", "ckv.prefixes", "")
+    fail_over(replica)
+    primary.ask("CLIENT", "UNPAUSE")
+    write(replica, stored, KEYS[5:20], b"behind")
+    wait_for_same(replica, primary, "the one that was the primary")
+    assert native(primary) == native(replica) and primary.ask("INFO", "ckv")["ckv_records"] == 20
+    assert_holds(primary, stored)
+
+
 def test_a_primary_starts_with_another_setting(pair):
     """Its replica goes on behind what it has."""
     cluster, primary, replica = pair
