@@ -38,7 +38,7 @@ static const char *const looked_for[] = {
 #define LOOKED_FOR (sizeof looked_for / sizeof *looked_for)
 
 static bool any_of(const char *const *commands, size_t count, bool *renamed) {
-    RedisModuleString *names[LOOKED_FOR];
+    RedisModuleString *names[LOOKED_FOR] = {0};
     bool any = false;
     for (size_t i = 0; i < count; i++)
         names[i] = RedisModule_CreateString(NULL, commands[i], strlen(commands[i]));
