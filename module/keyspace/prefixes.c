@@ -22,10 +22,10 @@ typedef struct prefix {
     bool set;                   /* in the setting */
 } prefix;
 
-static prefix all[ROOM]; /* PREFIX_NONE: forgotten, or in the setting of who follows */
-static bool following;   /* what serves is what the primary says, and not the setting */
+static prefix all[ROOM];
 static size_t count;
-static size_t active;        /* of those that are not */
+static size_t active;        /* of those that are not PREFIX_NONE: forgotten, or not followed */
+static bool following;       /* what serves is what the primary says, and not the setting */
 static bool first_byte[256]; /* of some prefix; what decides for most keys that match none */
 static bool every_key;       /* some prefix is "*" */
 static char *text_of[PREFIX_SERVING + 1];
