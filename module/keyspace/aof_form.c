@@ -4,13 +4,15 @@
 #include "keyspace/maps.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
+#include "server/own_call.h"
 #include "server/settings.h"
 
 #include <string.h>
 
 static struct {
     bool with_records; /* the file that the AOF begins with, or may */
-    bool rewriting_plain;
+    bool rewriting, rewriting_plain;
+    bool again;            /* an AOF was loaded meanwhile */
     uint64_t base_bytes;   /* of the AOF when that began */
     bool file_had_records; /* the one that was loaded last */
     bool told_own;         /* in our own words, some time */
@@ -18,9 +20,10 @@ static struct {
 } aof;
 
 /* What is loaded may be what the AOF begins with from now on. */
-void aof_form_loading(void) {
+void aof_form_loading(bool from_aof) {
     aof.file_had_records = false;
     aof.prefixes = 0;
+    aof.again |= from_aof && aof.rewriting;
 }
 
 void aof_form_map_loaded(void) {
@@ -72,12 +75,23 @@ static bool is_rewritten(RedisModuleCtx *ctx) {
     return info_says(ctx, "aof_last_bgrewrite_status", "ok") && base_bytes(ctx) != aof.base_bytes;
 }
 
+/* What an AOF makes strings of the server's own may be records in the one that is being written,
+ * and what is told of them behind it goes by what they are here: until it is rewritten once more.
+ */
+static void rewrite_again(RedisModuleCtx *ctx) {
+    aof.again = false;
+    RedisModuleCallReply *reply = own_call(ctx, "bgrewriteaof", "");
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
 /* From the fork on, what is written belongs behind the new file; if that fails, behind the old one
  * as well. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born) {
+    aof.rewriting = false;
     if (born) {
         aof.rewriting_plain = false;
         if (!info_says(ctx, "aof_rewrite_in_progress", "1")) return;
+        aof.rewriting = true;
         aof.prefixes = 0;
         aof.rewriting_plain = !has_preamble(ctx);
         aof.base_bytes = base_bytes(ctx);
@@ -87,6 +101,7 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         aof.rewriting_plain = false;
         if (is_rewritten(ctx)) aof.with_records = false;
     }
+    if (!born && aof.again) rewrite_again(ctx);
 }
 
 bool aof_form_tells_prefixes(void) {

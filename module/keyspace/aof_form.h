@@ -33,8 +33,8 @@
 /* A child has been born, or is gone. */
 void aof_form_fork(RedisModuleCtx *ctx, bool born);
 
-/* A file is about to be loaded; a map has come with it. */
-void aof_form_loading(void);
+/* A file is about to be loaded, which is an AOF, or not; a map has come with it. */
+void aof_form_loading(bool from_aof);
 void aof_form_map_loaded(void);
 
 /* The file is loaded, and there are records; or some have come by RESTORE, of which an AOF is told

@@ -51,8 +51,9 @@ static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
 static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
     (void)ctx, (void)e, (void)data;
     if (sub != REDISMODULE_SUBEVENT_LOADING_ENDED && sub != REDISMODULE_SUBEVENT_LOADING_FAILED) {
-        aof_form_loading();
-        migration_loading(sub == REDISMODULE_SUBEVENT_LOADING_AOF_START);
+        bool from_aof = sub == REDISMODULE_SUBEVENT_LOADING_AOF_START;
+        aof_form_loading(from_aof);
+        migration_loading(from_aof);
         prefixes_loading(true);
         followed_loading(true);
         ckv.loadings++;

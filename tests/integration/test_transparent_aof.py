@@ -95,6 +95,23 @@ def settle(r):
         wait_for(lambda field=field: r.info("persistence")[field] == 0, what=field)
 
 
+def test_an_aof_that_is_loaded_while_another_is_written(own_server):
+    """The one made strings of the server's own of what are records in the other, and the commands behind it did not find these."""
+    server = own_server({"ckv.prefixes": "*", "appendonly": "yes", "appendfsync": "always"})
+    with server.client() as r:
+        r.mset({"w": "abc", "i": 5, "v": "q"})
+        r.config_set("rdb-key-save-delay", 300_000)  # us
+        r.bgrewriteaof()
+        r.execute_command("DEBUG", "LOADAOF")
+        assert r.info("persistence")["aof_rewrite_in_progress"] == 1
+        assert [r.append("w", "x"), r.incr("i"), r.getdel("v")] == [4, 6, b"q"]
+        settle(r)
+    server.kill()
+    server.start()
+    with server.client() as r:
+        assert r.mget("w", "i", "v") == [b"abcx", b"6", None]
+
+
 @pytest.mark.parametrize("asked", ("MEMORY USAGE k", "OBJECT ENCODING k", "DUMP k"))
 def test_asked_about_what_has_expired(own_server, asked):
     """It was lent to the server, which found that it had expired; the AOF still had the record when the key was used again."""
