@@ -9,6 +9,8 @@
  *
  *      auxiliary:  [format][layout][codecs, see dictionaries.h]
  *                  from format 2 on [prefixes][shapes of the keys, see key_shapes.h]
+ *                  (prefixes: "those that serve\nthose that are leaving", between blanks; a blank
+ *                  in the line's end's place in older files)
  *                  and [0] behind the keys; the layout of the maps is in places.h
  *      map:        [kind] and then
  *      pages:      [head of the map, see map_save.h]
