@@ -78,8 +78,9 @@ static bool is_rewritten(RedisModuleCtx *ctx) {
 /* What an AOF makes strings of the server's own may be records in the one that is being written,
  * and what is told of them behind it goes by what they are here: until it is rewritten once more.
  */
-static void rewrite_again(RedisModuleCtx *ctx) {
-    aof.again = false;
+static void rewrite_again(RedisModuleCtx *ctx, void *unused) {
+    (void)unused;
+    if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF)) return;
     RedisModuleCallReply *reply = own_call(ctx, "bgrewriteaof", "");
     if (reply) RedisModule_FreeCallReply(reply);
 }
@@ -101,7 +102,10 @@ void aof_form_fork(RedisModuleCtx *ctx, bool born) {
         aof.rewriting_plain = false;
         if (is_rewritten(ctx)) aof.with_records = false;
     }
-    if (!born && aof.again) rewrite_again(ctx);
+    if (born || !aof.again) return;
+    aof.again = false;
+    /* Not at once: the child may have been ended by a SHUTDOWN, or with the AOF. */
+    RedisModule_CreateTimer(ctx, 0, rewrite_again, NULL);
 }
 
 bool aof_form_tells_prefixes(void) {

@@ -24,10 +24,10 @@ static bool has_both(RedisModuleString *key) {
 /* A string that is the server's since it is changed in part: until no further piece has come for a
  * while. In a cluster replicas would have to be told of each that it is. */
 static bool goes_on_changing(filtered *f, const catalogue_entry *e, int first) {
+    if (strcmp(e->name, "append") != 0 && strcmp(e->name, "setrange") != 0) return false;
     size_t len;
     RedisModuleString *key = filter_arg(f, first);
     const char *name = RedisModule_StringPtrLen(key, &len);
-    if (strcmp(e->name, "append") != 0 && strcmp(e->name, "setrange") != 0) return false;
     bool goes_on = places_layout() != PLACES_SLOTS && long_strings_have(name, len) &&
                    !move_any_record(name, len, MOVE_ALL);
     if (goes_on && prefixes_match(name, len) == PREFIX_SERVING) aside_note(key);
@@ -41,9 +41,9 @@ bool long_values_stay(filtered *f, const catalogue_entry *e, int argc, int first
     if (goes_on_changing(f, e, first)) return true;
     for (int i = first + 1; i < (one ? argc : last + 2); i += step) {
         size_t len;
-        RedisModuleString *key = filter_arg(f, one ? first : i - 1);
         RedisModule_StringPtrLen(filter_arg(f, i), &len);
         if (len <= CODEC_ZSTD_MAX) continue;
+        RedisModuleString *key = filter_arg(f, one ? first : i - 1);
         if (has_both(key)) return false;
         const char *name = RedisModule_StringPtrLen(key, &len);
         long_strings_note(name, len);

@@ -68,13 +68,14 @@ static bool is_called(filtered *f) {
            RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
 }
 
-/* The same, also on Redis 7.0 within a script, or an EXEC, whose own commands no filter is asked
- * about. What clients send while a busy script is interrupted counts as called as well. */
+/* Of an EXEC no filter is asked about its own commands. */
 static bool is_in_script_or_exec(void) {
     int within = REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_MULTI;
     return RedisModule_GetContextFlags(NULL) & within;
 }
 
+/* The same as is_called(), also on Redis 7.0 within a script, or an EXEC. What clients send while a
+ * busy script is interrupted counts as called as well. */
 static bool is_within(filtered *f) {
     return is_in_script_or_exec() || is_called(f);
 }
@@ -157,24 +158,27 @@ static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
     RedisModule_Free(argv);
 }
 
-/* The database of who sends the command, or has called the script that does: in a cluster one, but
- * with Valkey 9. */
+/* The database of who sends the command; -1: the server does not tell, as of what is called. */
+static int db_as_told(void) {
+    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    bool told = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
+    return told ? client.db : -1;
+}
+
+/* The same, or that of who has called the script that does: in a cluster there is one, but with
+ * Valkey 9. */
 static int script_db;
 
 static int db_of_sender(void) {
-    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
     if (places_dbs() == 1) return 0;
-    bool known = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
-    return known ? client.db : script_db;
+    int db = db_as_told();
+    return db >= 0 ? db : script_db;
 }
 
-/* The one that it keeps to: -1 where it may be about others, or the server does not tell, as of
- * what is called. */
+/* The one that it keeps to; -1: it may be about others, or nobody knows. */
 static int only_db(void) {
-    RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    if (now.runs_later || !now.entry->one_db || is_in_script_or_exec()) return -1;
-    bool known = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
-    return known ? client.db : -1;
+    bool may_change = now.runs_later || !now.entry->one_db || is_in_script_or_exec();
+    return may_change ? -1 : db_as_told();
 }
 
 /* Keys of a script, which is about to run: while its slot is open the server would look for them

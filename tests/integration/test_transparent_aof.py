@@ -101,10 +101,12 @@ def test_an_aof_that_is_loaded_while_another_is_written(own_server):
     with server.client() as r:
         r.mset({"w": "abc", "i": 5, "v": "q"})
         r.config_set("rdb-key-save-delay", 300_000)  # us
+        rewrites = r.info("persistence")["aof_rewrites"]
         r.bgrewriteaof()
         r.execute_command("DEBUG", "LOADAOF")
         assert r.info("persistence")["aof_rewrite_in_progress"] == 1
         assert [r.append("w", "x"), r.incr("i"), r.getdel("v")] == [4, 6, b"q"]
+        wait_for(lambda: r.info("persistence")["aof_rewrites"] == rewrites + 2, what="another rewrite")
         settle(r)
     server.kill()
     server.start()
