@@ -7,6 +7,7 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/renamed.h"
+#include "server/within.h"
 
 #include <limits.h>
 #include <string.h>
@@ -54,8 +55,7 @@ static int set_maps(const char *name, long long value, void *at, RedisModuleStri
 /* Replicas in a cluster are told between commands what serves from then on, and what stands behind
  * it in a transaction would come before. */
 static bool is_in_transaction(void) {
-    return config_started && places_layout() == PLACES_SLOTS &&
-           RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
+    return config_started && places_are_slots() && within_exec();
 }
 
 /* Lives as long as the module: the server keeps no reference. */

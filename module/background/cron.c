@@ -113,7 +113,7 @@ static void between_commands(filtered *command) {
     static unsigned passed;
     (void)command;
     if (++passed % COMMANDS || own_call_open() || clock_monotonic_us() < next_us) return;
-    if (role_loads_aside(ckv.ctx)) return; /* codecs have come by now that nothing is of yet */
+    if (role_loads_any(ckv.ctx)) return; /* codecs have come by now that nothing is of yet */
     uint64_t began_us = clock_thread_us();
     take_steps(ckv.ctx, QUIET_STEPS);
     next_us = clock_monotonic_us() + 1000 * (settle_much() ? HURRIED_MS : BUSY_MS);

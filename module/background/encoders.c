@@ -10,7 +10,7 @@
 
 /* First in, first out. */
 typedef struct line {
-    job *first, *last;
+    encoder_job *first, *last;
 } line;
 
 /* In no order. */
@@ -30,14 +30,14 @@ static struct {
     unsigned turn; /* of what the encoders take */
 } desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
 
-static void join(line *l, job *j) {
+static void join(line *l, encoder_job *j) {
     j->next = NULL;
     *(l->first ? &l->last->next : &l->first) = j;
     l->last = j;
 }
 
-static job *leave(line *l) {
-    job *j = l->first;
+static encoder_job *leave(line *l) {
+    encoder_job *j = l->first;
     if (j) l->first = j->next;
     return j;
 }
@@ -57,7 +57,7 @@ static void *locked_take(heap *h) {
     return b;
 }
 
-void encoders_done(job *j) {
+void encoders_done(encoder_job *j) {
     pthread_mutex_lock(&desk.lock);
     join(&desk.done, j);
     pthread_mutex_unlock(&desk.lock);
@@ -66,7 +66,7 @@ void encoders_done(job *j) {
 /* ---- an encoder ------------------------------------------------------------------------------ */
 
 /* Values first, but now and then pages, which would wait for as long as values keep coming. */
-static bool take_work(job **j, recode_batch **pages) {
+static bool take_work(encoder_job **j, recode_batch **pages) {
     bool pages_first = ++desk.turn % VALUES_IN_TURN == 0;
     if (!pages_first) *j = leave(&desk.waiting);
     if (!*j) *pages = take(&desk.pages);
@@ -76,7 +76,7 @@ static bool take_work(job **j, recode_batch **pages) {
 
 /* Waits for something to do: values, pages, or to count. False: the thread is not wanted any more.
  */
-static bool wait_for_work(job **j, recode_batch **pages) {
+static bool wait_for_work(encoder_job **j, recode_batch **pages) {
     *j = NULL;
     *pages = NULL;
     pthread_mutex_lock(&desk.lock);
@@ -101,7 +101,7 @@ static void count_all(void) {
     pthread_mutex_unlock(&desk.lock);
 }
 
-static void encode(job *j, codec_workspace *work, bool ready) {
+static void encode(encoder_job *j, codec_workspace *work, bool ready) {
     for (uint32_t i = 0; ready && i < j->batch.count; i++) {
         young_batch_encode(&j->batch, i, work);
         count_all();
@@ -126,7 +126,7 @@ static void *encoder(void *unused) {
     bool ready = workspace_init(&work, &mem_libc);
     recode_batch *pages;
     (void)unused;
-    for (job *j; wait_for_work(&j, &pages);) {
+    for (encoder_job *j; wait_for_work(&j, &pages);) {
         count_all();
         if (j) encode(j, &work, ready);
         if (pages) write_anew(pages, &work, ready);
@@ -142,7 +142,7 @@ void encoders_want(unsigned threads) {
     desk.wanted = threads;
     if (desk.threads > threads) pthread_cond_broadcast(&desk.filled);
     if (threads == 0) {
-        for (job *j; (j = leave(&desk.waiting)) != NULL;) join(&desk.done, j);
+        for (encoder_job *j; (j = leave(&desk.waiting)) != NULL;) join(&desk.done, j);
         for (void *b; (b = take(&desk.uncounted)) != NULL;) put(&desk.counted, b);
         for (void *b; (b = take(&desk.pages)) != NULL;) put(&desk.anew, b);
     }
@@ -162,7 +162,7 @@ static void start_one(void) {
     if (desk.threads < desk.wanted && thread_start(encoder)) desk.threads++;
 }
 
-void encoders_give(job *j) {
+void encoders_give(encoder_job *j) {
     pthread_mutex_lock(&desk.lock);
     start_one();
     join(&desk.waiting, j);
@@ -170,17 +170,17 @@ void encoders_give(job *j) {
     pthread_mutex_unlock(&desk.lock);
 }
 
-job *encoders_take_waiting(size_t longest, bool *any) {
+encoder_job *encoders_take_waiting(size_t longest, bool *any) {
     pthread_mutex_lock(&desk.lock);
     *any = desk.waiting.first != NULL;
-    job *j = *any && desk.waiting.first->longest <= longest ? leave(&desk.waiting) : NULL;
+    encoder_job *j = *any && desk.waiting.first->longest <= longest ? leave(&desk.waiting) : NULL;
     pthread_mutex_unlock(&desk.lock);
     return j;
 }
 
-job *encoders_take_done(void) {
+encoder_job *encoders_take_done(void) {
     pthread_mutex_lock(&desk.lock);
-    job *j = leave(&desk.done);
+    encoder_job *j = leave(&desk.done);
     pthread_mutex_unlock(&desk.lock);
     return j;
 }

@@ -20,12 +20,12 @@
 #include "core/map/map_young.h"
 
 /* Values to encode. */
-typedef struct job {
+typedef struct encoder_job {
     young_batch batch;
-    uint32_t swapped; /* items that are in their maps again */
-    size_t longest;   /* of its values, bytes */
-    struct job *next; /* of a list of them */
-} job;
+    uint32_t swapped;         /* items that are in their maps again */
+    size_t longest;           /* of its values, bytes */
+    struct encoder_job *next; /* of a list of them */
+} encoder_job;
 
 /* So many threads are wanted: they come one by one, as there is something to do. If there are more
  * these leave; if none is wanted, what waits for them comes back as it is. */
@@ -34,14 +34,14 @@ void encoders_want(unsigned threads);
 /* Whether somebody takes what is given. The system may refuse threads, for now or for good. */
 bool encoders_there(void);
 
-void encoders_give(job *j);
+void encoders_give(encoder_job *j);
 /* The first that none has begun with, if none of its values is longer than so many bytes. NULL: one
  * is, or there is none, as `any` tells. */
-job *encoders_take_waiting(size_t longest, bool *any);
+encoder_job *encoders_take_waiting(size_t longest, bool *any);
 /* It comes back as if one were done with it. */
-void encoders_done(job *j);
+void encoders_done(encoder_job *j);
 /* The first that they are done with; NULL: there is none. */
-job *encoders_take_done(void);
+encoder_job *encoders_take_done(void);
 
 /* It is counted before anything is encoded. */
 void encoders_give_uncounted(uncounted_batch *b);

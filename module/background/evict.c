@@ -14,6 +14,7 @@
 #include "server/role.h"
 #include "server/settings.h"
 #include "server/version.h"
+#include "server/within.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static bool room_is_due(RedisModuleCtx *ctx) {
 /* Whether what a pause has held back, and who is unblocked by a command, runs without the filter:
  * not on Redis 7.0, which does not tell a filter who sends a command either. */
 static bool some_pass_unseen(void) {
-    return RedisModule_CommandFilterGetClientId != NULL;
+    return filter_tells_sender();
 }
 
 /* By how much the setting has to be raised. */
@@ -222,16 +223,16 @@ bool evict_reserved(void) {
 static bool call_evict(void) {
     RedisModuleCallReply *reply = own_call(ckv.ctx, "cevict", "!");
     bool some = reply && RedisModule_CallReplyInteger(reply) > 0;
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return some;
 }
 
 /* Evicts some. Returns false if nothing went. A call takes 24 KB itself, for the client that it
  * stands for: of a small limit that is much. */
 static bool evict_some(void) {
-    removals_begin_hold();
+    removals_defer();
     bool some = feed_needed() ? call_evict() : evict_now(ckv.ctx) > 0;
-    removals_end_hold(ckv.ctx);
+    removals_tell_deferred(ckv.ctx);
     return some;
 }
 
@@ -240,7 +241,7 @@ static bool evict_some(void) {
 static bool may_come_with_slot(filtered *command) {
     if (!maps_any_hidden()) return false;
     if (version_is_valkey(VALKEY_ANY)) return true;
-    uint64_t client = RedisModule_CommandFilterGetClientId(command);
+    uint64_t client = filter_sender(command);
     RedisModuleString *user = RedisModule_GetClientUserNameById(ckv.ctx, client);
     if (user) RedisModule_FreeString(ckv.ctx, user);
     return !user;
@@ -260,7 +261,7 @@ static void before_command(filtered *command) {
     uint64_t began_us = 0;
     while (needed_at_once() > 0 && may_evict(ckv.ctx)) {
         /* A script's commands are one with the script. */
-        if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
+        if (within_script()) return;
         if (began_us == 0) began_us = clock_thread_us();
         bool late = clock_thread_us() - began_us > time_for_it_us();
         /* Room is also made by encoding what is young. */
@@ -296,7 +297,7 @@ static void behind_serving(filtered *command) {
     }
     bool raises = wanted_for(command) > maxmemory_raised();
     if ((!over && !paused && !raises) || !may_hold(ckv.ctx)) return;
-    if (RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_LUA) return;
+    if (within_script()) return;
     evict.held_back |= paused;
     maxmemory_raise(wanted_above());
     if (over) hold(ckv.ctx);

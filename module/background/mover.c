@@ -108,14 +108,14 @@ static bool is_kept_for_import(RedisModuleCtx *ctx, RedisModuleString *name) {
 
 static move_result put_aside(const RedisModuleString *name) {
     aside_note(name);
-    return MOVE_LEFT;
+    return MOVE_STAYS;
 }
 
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (is_kept_for_import(ctx, name)) return MOVE_NOTHING;
-    if (queued_holds(name) || !has_arrived(ctx, key, len)) return put_aside(name);
+    if (queued_has(name) || !has_arrived(ctx, key, len)) return put_aside(name);
     move_result result = move_in_if_smaller(ctx, name, saved);
     if (result == MOVE_DONE) replicate_moved_in(ctx, name);
     return result;
@@ -160,15 +160,15 @@ static bool move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (!j->walk.wanted(key, len)) return true; /* any more */
-    move_result result = way == MOVER_OUT    ? carry_out(ctx, name)
-                         : aside_holds(name) ? MOVE_LEFT
-                                             : take_in(ctx, name, &j->saved_bytes);
+    move_result result = way == MOVER_OUT  ? carry_out(ctx, name)
+                         : aside_has(name) ? MOVE_STAYS
+                                           : take_in(ctx, name, &j->saved_bytes);
     if (result == MOVE_LATER && waits_for_room(j)) return false;
     if (result == MOVE_DONE && !is_impatient(j)) j->full_us = 0;
     if (result == MOVE_LATER) result = put_aside(name);
     j->moved += result == MOVE_DONE;
-    j->left += result == MOVE_LEFT || result == MOVE_TAKEN;
-    if (way == MOVER_IN && result == MOVE_LEFT) tell_left(ctx, name);
+    j->left += result == MOVE_STAYS || result == MOVE_TAKEN;
+    if (way == MOVER_IN && result == MOVE_STAYS) tell_left(ctx, name);
     if (result == MOVE_TAKEN && !j->told_of_two) tell_of_two(j, key, len);
     return true;
 }
@@ -221,7 +221,7 @@ static const char *kept_by(RedisModuleCtx *ctx) {
     int flags = role_flags(ctx);
     uint64_t now_us = clock_monotonic_us();
     if (pause_holds()) mover.paused_us = now_us;
-    if (role_loads_aside(ctx)) return "a file that is loaded";
+    if (role_loads_any(ctx)) return "a file that is loaded";
     if (mover.paused_us && now_us - mover.paused_us < SETTLE_US) return "a pause of writes";
     if (child_at_work()) return "a child that saves";
     return follows_only(flags) ? the_primary : NULL;

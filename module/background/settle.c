@@ -81,8 +81,9 @@ static void swap_in(const young_batch *b, const young_item *item) {
 }
 
 /* In libc's memory, as the workspaces: what is taken for a moment is not to be made room for. */
-static job *new_job(size_t bytes, codec_pace pace, young_choice which, uint64_t deadline_us) {
-    job *j = malloc(sizeof *j);
+static encoder_job *new_job(size_t bytes, codec_pace pace, young_choice which,
+                            uint64_t deadline_us) {
+    encoder_job *j = malloc(sizeof *j);
     if (!j) return NULL;
     j->swapped = 0;
     young_batch_begin(&j->batch, &mem_libc, &ckv.shared, bytes, pace);
@@ -95,7 +96,7 @@ static job *new_job(size_t bytes, codec_pace pace, young_choice which, uint64_t 
     return j;
 }
 
-static void end_job(job *j) {
+static void end_job(encoder_job *j) {
     under_way--;
     copies -= sizeof *j + j->batch.cap;
     young_batch_end(&j->batch, &ckv.shared);
@@ -104,7 +105,7 @@ static void end_job(job *j) {
 
 /* Swaps in what is done until a time. False: there is more. */
 static bool collect(uint64_t deadline_us) {
-    static job *current;
+    static encoder_job *current;
     while (current || (current = encoders_take_done())) {
         while (current->swapped < current->batch.count) {
             if (clock_monotonic_us() >= deadline_us) return false;
@@ -123,7 +124,7 @@ static void distribute(young_choice which, uint64_t deadline_us) {
     size_t bytes = most < YOUNG_BATCH_BYTES ? most : YOUNG_BATCH_BYTES;
     while (under_way < ckv.config.encode_threads * JOBS_PER_THREAD && copies < most &&
            clock_monotonic_us() + FILL_US < deadline_us) {
-        job *j = new_job(bytes, pace, which, deadline_us);
+        encoder_job *j = new_job(bytes, pace, which, deadline_us);
         if (!j) return;
         if (j->batch.count == 0) {
             end_job(j);
@@ -135,10 +136,10 @@ static void distribute(young_choice which, uint64_t deadline_us) {
 
 /* What no thread has begun with. Long values, which others should not have to wait for, are left to
  * the threads, if there are any. NULL: there is nothing else. */
-static job *job_for_here(size_t bytes) {
+static encoder_job *job_for_here(size_t bytes) {
     bool any;
     size_t longest = encoders_there() ? OWN_LONGEST : SIZE_MAX;
-    job *j = encoders_take_waiting(longest, &any);
+    encoder_job *j = encoders_take_waiting(longest, &any);
     if (any || !ckv.shared.young.ring) return j;
     j = new_job(bytes, CODEC_FAST, (young_choice){UINT64_MAX, true}, UINT64_MAX);
     if (!j || j->longest <= longest) return j;
@@ -146,7 +147,7 @@ static job *job_for_here(size_t bytes) {
     return NULL;
 }
 
-static job *begun_here;
+static encoder_job *begun_here;
 
 /* Encodes and swaps in so many bytes. */
 static void encode_here(size_t bytes) {
@@ -155,7 +156,7 @@ static void encode_here(size_t bytes) {
     if (!ready) ready = workspace_init(&work, &mem_libc);
     if (ready && !begun_here) begun_here = job_for_here(bytes);
     if (!begun_here) return;
-    job *j = begun_here;
+    encoder_job *j = begun_here;
     j->batch.effort.pace = CODEC_FAST;
     for (size_t done = 0; done < bytes && j->swapped < j->batch.count; j->swapped++) {
         young_batch_encode(&j->batch, j->swapped, &work);

@@ -65,7 +65,7 @@ static void reply_native_value(RedisModuleCtx *ctx, RedisModuleString *key) {
         reply_value_itself(ctx, key);
     else
         RedisModule_ReplyWithNull(ctx);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
 }
 
 int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -140,7 +140,7 @@ static void put_native(RedisModuleCtx *ctx, bool tells, RedisModuleString *key,
         expiry == MANY_AT     ? call_set_at(ctx, tells, key, value, at_ms)
         : expiry == MANY_KEEP ? own_call(ctx, "set", CALL(tells, "ssc"), key, value, "KEEPTTL")
                               : own_call(ctx, "set", CALL(tells, "ss"), key, value);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
 }
 
 static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t at_ms) {

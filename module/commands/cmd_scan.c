@@ -12,6 +12,7 @@
 #include "server/reply.h"
 #include "server/role.h"
 #include "server/settings.h"
+#include "server/within.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -71,10 +72,8 @@ bool cmd_scan_leave_expired(bool leave) {
 
 /* Whether it goes when it is met, as SCAN and RANDOMKEY have it. */
 static bool may_expire(RedisModuleCtx *ctx) {
-    int nested = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
     if (leaves_expired || (!own_call_open() && role_is_called(ctx))) return false;
-    return role_may_expire(ctx) &&
-           (settings_expire_nested() || !(RedisModule_GetContextFlags(ctx) & nested));
+    return role_may_expire(ctx) && (settings_expire_nested() || !within_exec_or_script());
 }
 
 static void filter_expires(RedisModuleCtx *ctx, filter *f) {

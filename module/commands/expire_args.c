@@ -4,8 +4,7 @@
 #include "core/base/expiry.h"
 #include "server/reply.h"
 
-/* The unit that an option's word names, or -1. */
-static int expire_option(RedisModuleString *word) {
+int expire_option(RedisModuleString *word) {
     if (arg_is(word, "ex")) return EXPIRE_SECONDS;
     if (arg_is(word, "px")) return 0;
     if (arg_is(word, "exat")) return EXPIRE_SECONDS | EXPIRE_ABSOLUTE;

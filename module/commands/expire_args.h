@@ -11,6 +11,9 @@
 #define EXPIRE_SECONDS  1 /* else milliseconds */
 #define EXPIRE_ABSOLUTE 2 /* else from now */
 
+/* How the number behind an option's word is to be read; -1: it is no such option. */
+int expire_option(RedisModuleString *word);
+
 /* Takes an option and its number at argv[*i], which becomes that of the number; given again, the
  * last one counts, if it is of the unit of those before it (-1: there was none). False: it is no
  * such option. */

@@ -20,7 +20,7 @@ static const int legacy_range[][3] = {
 };
 
 bool register_first_only(void) {
-    return version_is_valkey(VALKEY_ANY) && places_layout() == PLACES_SLOTS;
+    return version_is_valkey(VALKEY_ANY) && places_are_slots();
 }
 
 /* As the server is told. */

@@ -31,7 +31,7 @@ void aof_form_map_loaded(void) {
 }
 
 bool aof_form_file_had_records(void) {
-    return aof.file_had_records || places_layout() == PLACES_SLOTS;
+    return aof.file_had_records || places_are_slots();
 }
 
 void aof_form_has_records(void) {
@@ -81,8 +81,7 @@ static bool is_rewritten(RedisModuleCtx *ctx) {
 static void rewrite_again(RedisModuleCtx *ctx, void *unused) {
     (void)unused;
     if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF)) return;
-    RedisModuleCallReply *reply = own_call(ctx, "bgrewriteaof", "");
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(own_call(ctx, "bgrewriteaof", ""));
 }
 
 /* From the fork on, what is written belongs behind the new file; if that fails, behind the old one
@@ -115,6 +114,6 @@ bool aof_form_tells_prefixes(void) {
 }
 
 bool aof_form_own(RedisModuleCtx *ctx) {
-    return (aof.with_records || places_layout() == PLACES_SLOTS) &&
+    return (aof.with_records || places_are_slots()) &&
            RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF;
 }

@@ -38,7 +38,7 @@ static void age(void) {
 void aside_note(const RedisModuleString *name) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    if (names_hold(names.newer, key, len)) return;
+    if (names_have(names.newer, key, len)) return;
     spent_free_some();
     if (names.newer && (RedisModule_DictSize(names.newer) >= NAMES_MAX || names.bytes >= BYTES_MAX))
         age();
@@ -53,11 +53,11 @@ void aside_note(const RedisModuleString *name) {
     names_free_if_empty(&names.older);
 }
 
-bool aside_holds(const RedisModuleString *name) {
+bool aside_has(const RedisModuleString *name) {
     size_t len;
     if (!names.newer && !names.older) return false;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    return names_hold(names.newer, key, len) || names_hold(names.older, key, len);
+    return names_have(names.newer, key, len) || names_have(names.older, key, len);
 }
 
 RedisModuleString *aside_next_due(void) {

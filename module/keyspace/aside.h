@@ -17,7 +17,7 @@
 #include "ckv.h"
 
 void aside_note(const RedisModuleString *name);
-bool aside_holds(const RedisModuleString *name);
+bool aside_has(const RedisModuleString *name);
 
 /* A name that is due, which is forgotten; the caller frees it. NULL: none. */
 RedisModuleString *aside_next_due(void);

@@ -45,10 +45,10 @@ void claims_add(claims *c, uint64_t client, const char *name, size_t len) {
 }
 
 bool claims_has(const claims *c, uint64_t client, const char *name, size_t len) {
-    return names_hold(claims_of(c, client), name, len);
+    return names_have(claims_of(c, client), name, len);
 }
 
-bool claims_hold(const claims *c, const char *name, size_t len) {
+bool claims_any(const claims *c, const char *name, size_t len) {
     return value_of(c->held, name, len) != NULL;
 }
 

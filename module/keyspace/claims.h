@@ -16,7 +16,7 @@ typedef struct claims {
 
 void claims_add(claims *c, uint64_t client, const char *name, size_t len);
 bool claims_has(const claims *c, uint64_t client, const char *name, size_t len);
-bool claims_hold(const claims *c, const char *name, size_t len);
+bool claims_any(const claims *c, const char *name, size_t len);
 /* The names of a client; NULL: none. */
 RedisModuleDict *claims_of(const claims *c, uint64_t client);
 

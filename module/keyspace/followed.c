@@ -27,7 +27,7 @@ static pause_end *tell_soon;
 
 void followed_changed(void) {
     const char *serving = prefixes_text(PREFIX_SERVING);
-    bool primary = places_layout() == PLACES_SLOTS && !role_follows(ckv.ctx);
+    bool primary = places_are_slots() && !role_follows(ckv.ctx);
     owed = primary && (!known || strcmp(known, serving) != 0);
     if (owed && tell_soon) pause_at_end(tell_soon);
 }
@@ -41,15 +41,14 @@ void followed_tell(void) {
     const char *serving = prefixes_text(PREFIX_SERVING);
     owed = false;
     note_known(serving, strlen(serving));
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "cprefixes", "!c", serving);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(own_call(ckv.ctx, "cprefixes", "!c", serving));
 }
 
 /* Whoever comes to follow goes on by what all have been told last, or gets a file. */
 static void on_role(bool follows) {
     owed = false;
     if (follows) {
-        if (known && places_layout() == PLACES_SLOTS) prefixes_follow(known, strlen(known));
+        if (known && places_are_slots()) prefixes_follow(known, strlen(known));
         return;
     }
     if (prefixes_follow_setting() && prefixes_any_in(PREFIX_LEAVING))

@@ -19,7 +19,7 @@ void long_strings_note(const char *name, size_t len) {
 }
 
 bool long_strings_have(const char *name, size_t len) {
-    return names_hold(names, name, len);
+    return names_have(names, name, len);
 }
 
 void long_strings_forget(const char *name, size_t len) {

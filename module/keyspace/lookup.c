@@ -35,8 +35,8 @@ static void expire_if_due(record *r, removals *gone) {
 
 /* Where all is left, as nothing is known of what is needed, nobody else has taken note. */
 static bool is_queued(const record *r) {
-    if (!queued_holds(r->name)) return false;
-    if (queued_holds_all()) aside_note(r->name);
+    if (!queued_has(r->name)) return false;
+    if (queued_has_all()) aside_note(r->name);
     return true;
 }
 
@@ -119,7 +119,7 @@ bool lookup_reply_answer(const record *r, RedisModuleString **argv, int argc,
 
 bool lookup_arrived(RedisModuleCtx *ctx, RedisModuleString *name) {
     record r;
-    if (places_layout() != PLACES_SLOTS) return true;
+    if (!places_are_slots()) return true;
     lookup_answer answer = RedisModule_IsBlockedReplyRequest(ctx)
                                ? lookup_quietly(ctx, name, clock_now_ms(), &r)
                                : lookup_possible(ctx, name, &r);

@@ -86,9 +86,8 @@ static void check(RedisModuleCtx *ctx, void *unused) {
     if (!due || !loses || has_said_hello(begun.target)) return;
     ckv.stats.migrations_refused++;
     tell(begun.target);
-    RedisModuleCallReply *reply =
-        own_call(ctx, "cluster|migration", "cccc", "MIGRATION", "CANCEL", "ID", begun.task);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(
+        own_call(ctx, "cluster|migration", "cccc", "MIGRATION", "CANCEL", "ID", begun.task));
 }
 
 void migration_hello_expect(const char *target, const char *task) {

@@ -27,7 +27,7 @@ typedef struct found {
 
 /* Whether there may be a record of that name, whatever the database. */
 static bool may_be(const char *key, size_t len) {
-    return key_shapes_may_hold(&ckv.shared.shapes, key, len);
+    return key_shapes_may_have(&ckv.shared.shapes, key, len);
 }
 
 static bool find(int db, uint32_t place, const char *key, size_t len, found *f) {
@@ -130,7 +130,7 @@ static move_result carry_out(RedisModuleCtx *ctx, RedisModuleString *name, found
                              int64_t at_ms) {
     size_t len;
     const uint8_t *value = map_value(f->in->m, &f->pos, &len);
-    if (!value) return MOVE_LEFT;
+    if (!value) return MOVE_STAYS;
     RedisModuleString *copy = RedisModule_CreateString(NULL, (const char *)value, len);
     ckv.disturbed++;
     drop(ctx, f);
@@ -151,7 +151,7 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
     found f;
     move_result result = find_to_move(ctx, name, &f);
     if (result != MOVE_DONE) return result;
-    if (map_value_len(f.in->m, &f.pos) > most) return MOVE_LEFT;
+    if (map_value_len(f.in->m, &f.pos) > most) return MOVE_STAYS;
     /* As it may be told: moved in again, it becomes the same. */
     return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
 }
@@ -165,7 +165,7 @@ move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *l
                         .base = expiry_ticks(now_ms),
                         .code = map_expiry_code(&f.pos, expiry_ticks(now_ms)),
                         .uses = map_uses(&f.pos)};
-    return lent->at_ms > now_ms ? carry_out(ctx, name, &f, lent->at_ms) : MOVE_LEFT;
+    return lent->at_ms > now_ms ? carry_out(ctx, name, &f, lent->at_ms) : MOVE_STAYS;
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, inc
     in->at_ms = at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms;
     in->seen_ms = role_seen_from(ctx, in->at_ms, in->now_ms);
     in->base = expiry_ticks(in->seen_ms);
-    return in->at_ms == EXPIRY_NEVER || is_kept(ctx, in) ? MOVE_DONE : MOVE_LEFT;
+    return in->at_ms == EXPIRY_NEVER || is_kept(ctx, in) ? MOVE_DONE : MOVE_STAYS;
 }
 
 /* As any other write of a record, but that nobody is told. */
@@ -231,7 +231,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     if (there && map_expiry_ms(&pos) > in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
     bool done = map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
-    return done ? MOVE_DONE : MOVE_LEFT;
+    return done ? MOVE_DONE : MOVE_STAYS;
 }
 
 /* The map that it is to be in; NULL: there can be none. One that is on its way from or to another
@@ -246,7 +246,7 @@ static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, const incoming *in,
                            const codec_value *value, int64_t *saved) {
     keyed_map *to = maps_at(in->db, in->place);
-    if (!to) return MOVE_LEFT;
+    if (!to) return MOVE_STAYS;
     bool first = to->m->totals.records == 0;
     uint64_t before = first ? 0 : map_record_bytes(&to->m->totals);
     move_result result = store(ctx, in, to, value);
@@ -283,19 +283,19 @@ static move_result encode_long(incoming *in, codec_value *value) {
     bool young = in->len + YOUNG_EXTRA <= s->young.limit && in->key_len <= LARGE_LONG_KEY;
     if (young && !map_make_young_room(s, in->len)) return MOVE_LATER;
     in->expected = codec_estimate_len(&s->work, in->value, in->len);
-    if (!is_smaller(in, in->expected)) return MOVE_LEFT;
+    if (!is_smaller(in, in->expected)) return MOVE_STAYS;
     bool done = young ? map_encode(s, in->value, in->len, value)
                       : codecs_encode_moved(&s->codecs, &s->work, in->value, in->len, value);
-    return done ? MOVE_DONE : MOVE_LEFT;
+    return done ? MOVE_DONE : MOVE_STAYS;
 }
 
 static move_result encode_if_smaller(incoming *in, codec_value *value) {
     map_shared *s = &ckv.shared;
-    if (is_hyperloglog(in)) return MOVE_LEFT;
+    if (is_hyperloglog(in)) return MOVE_STAYS;
     if (in->len > CODEC_CHEAPEST_MAX) return encode_long(in, value);
     bool done = codecs_encode(&s->codecs, &s->work, in->value, in->len, value);
     in->expected = value->len;
-    return done && is_smaller(in, value->len) ? MOVE_DONE : MOVE_LEFT;
+    return done && is_smaller(in, value->len) ? MOVE_DONE : MOVE_STAYS;
 }
 
 /* Whether a string moves in, and as what. */
@@ -304,14 +304,14 @@ static move_result look_at(RedisModuleCtx *ctx, RedisModuleString *name, bool if
     move_result result = open_native(ctx, name, in);
     if (result != MOVE_DONE) return result;
     if (if_smaller && RedisModule_ValueLength(in->handle) > CODEC_ZSTD_MAX)
-        return MOVE_LEFT; /* nothing is gained */
+        return MOVE_STAYS; /* nothing is gained */
     /* Before its value is looked at, for which the server may put it elsewhere. */
     in->native_bytes = string_bytes(ctx, name, RedisModule_ValueLength(in->handle));
     in->value = (const uint8_t *)RedisModule_StringDMA(in->handle, &in->len, REDISMODULE_READ);
     if (if_smaller) return encode_if_smaller(in, value);
     bool done = map_encode(&ckv.shared, in->value, in->len, value);
     in->expected = in->len;
-    return done ? MOVE_DONE : MOVE_LEFT;
+    return done ? MOVE_DONE : MOVE_STAYS;
 }
 
 /* The same where there is no map for it. To make one is an event, and who is told may write the
@@ -357,7 +357,7 @@ move_result move_in(RedisModuleCtx *ctx, RedisModuleString *name) {
     int64_t saved = 0;
     if (!making && !own_call_open()) return move(ctx, name, false, NULL, &saved);
     aside_note(name);
-    return MOVE_LEFT;
+    return MOVE_STAYS;
 }
 
 move_result move_in_if_smaller(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {

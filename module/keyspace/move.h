@@ -14,7 +14,7 @@
 typedef enum move_result {
     MOVE_DONE,
     MOVE_NOTHING, /* there is no string, or no record, of that name */
-    MOVE_LEFT,    /* it stays as it is: no memory, damaged, or not what was asked for */
+    MOVE_STAYS,   /* it stays as it is: no memory, damaged, or not what was asked for */
     MOVE_TAKEN,   /* it stays: where it would go there is another value of its name */
     MOVE_LATER,   /* it stays, as there is no room for it to be young now */
 } move_result;

@@ -7,7 +7,6 @@
 void move_call(const char *command, uint64_t db, RedisModuleString *key) {
     bool trusted = acl_trust(true);
     RedisModule_SelectDb(ckv.ctx, (int)db);
-    RedisModuleCallReply *reply = own_call(ckv.ctx, command, "!s", key);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(own_call(ckv.ctx, command, "!s", key));
     acl_trust(trusted);
 }

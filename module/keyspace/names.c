@@ -1,7 +1,7 @@
 /* names.c: see names.h. */
 #include "keyspace/names.h"
 
-bool names_hold(RedisModuleDict *names, const void *name, size_t len) {
+bool names_have(RedisModuleDict *names, const void *name, size_t len) {
     int missing = 1;
     if (names) RedisModule_DictGetC(names, (void *)name, len, &missing);
     return !missing;

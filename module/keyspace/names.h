@@ -12,7 +12,7 @@ static inline size_t names_cost(size_t len) {
 }
 
 /* Whether a name is in it. */
-bool names_hold(RedisModuleDict *names, const void *name, size_t len);
+bool names_have(RedisModuleDict *names, const void *name, size_t len);
 /* Frees it, which takes long if it is large: then see spent.h. Leaves NULL. */
 void names_free(RedisModuleDict **names);
 /* The same, if there is no name left in it. */

@@ -38,7 +38,7 @@ bool native_has_expired(RedisModuleCtx *ctx, const RedisModuleString *key) {
 }
 
 bool native_any(RedisModuleCtx *ctx) {
-    return places_layout() == PLACES_SLOTS || native_count(ctx) > 0;
+    return places_are_slots() || native_count(ctx) > 0;
 }
 
 bool native_exists(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -121,8 +121,8 @@ static long long number_of(RedisModuleCallReply *reply) {
  * one makes its map, which must not stand where that of another node is still to come. Nobody can
  * be told while a slot arrives. */
 void native_take_in(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (places_layout() == PLACES_SLOTS && (role_repeats(ctx) || untold_arrives(key))) return;
-    if (prefixes_match_name(key) != PREFIX_SERVING || queued_holds(key)) return;
+    if (places_are_slots() && (role_repeats(ctx) || untold_arrives(key))) return;
+    if (prefixes_match_name(key) != PREFIX_SERVING || queued_has(key)) return;
     if (move_in(ctx, key) == MOVE_DONE) replicate_moved_in(ctx, key);
 }
 
@@ -176,7 +176,7 @@ static void note_if_arriving(RedisModuleCtx *ctx, RedisModuleString *key) {
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     prefix_state state = prefixes_match_name(key);
     if (state == PREFIX_LEAVING) replicate_move_out(ctx, key);
-    bool left = queued_holds(key) || (untold_arrives(key) && native_exists(ctx, key));
+    bool left = queued_has(key) || (untold_arrives(key) && native_exists(ctx, key));
     if (state != PREFIX_SERVING || !left) return;
     replicate_moved_out(ctx, key);
     note_if_arriving(ctx, key);
@@ -217,7 +217,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (what == WRITTEN_NOTHING) note_if_long(argv[1], reply);
     native_reply(ctx, reply);
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
-    if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_holds(argv[1])) {
+    if (prefixes_match_name(argv[1]) == PREFIX_SERVING && queued_has(argv[1])) {
         replicate_left(ctx, argv[1]);
         note_if_arriving(ctx, argv[1]);
     } else if (is_long) {
@@ -230,7 +230,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int native_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     move_result result = move_out(ctx, argv[1], MOVE_ANY);
-    if (result == MOVE_LEFT) return RedisModule_ReplyWithError(ctx, ERROR_DAMAGED);
+    if (result == MOVE_STAYS) return RedisModule_ReplyWithError(ctx, ERROR_DAMAGED);
     if (result == MOVE_DONE) untold_moved_out(ctx, argv[1]);
     put_aside(argv[1]);
     return native_reply(
@@ -247,6 +247,6 @@ long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key) {
     long long n = there && !(deletes && native_exists(ctx, key));
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
         n = RedisModule_CallReplyInteger(reply);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return n;
 }

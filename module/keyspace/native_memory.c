@@ -14,7 +14,7 @@ static size_t ask_usage(RedisModuleCtx *ctx, RedisModuleString *key, bool *is_co
     *is_command = reply || errno != ENOENT;
     if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
         bytes = (size_t)RedisModule_CallReplyInteger(reply);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return bytes;
 }
 

@@ -16,13 +16,14 @@ static bool is_writable_replica(RedisModuleCtx *ctx) {
     return (flags & REDISMODULE_CTX_FLAGS_SLAVE) && !(flags & REDISMODULE_CTX_FLAGS_READONLY);
 }
 
-static void on_role(bool follows) {
+/* Whether the server tells times by another one's clock (map_place.c). */
+static void note_role(bool follows) {
     ckv.shared.follows = follows;
 }
 
 bool own_records_start(RedisModuleCtx *ctx) {
-    ckv.shared.follows = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE;
-    return role_listen(ctx, on_role);
+    note_role(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE);
+    return role_listen(ctx, note_role);
 }
 
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
@@ -44,7 +45,7 @@ void own_records_forget(void) {
 
 void own_records_step(RedisModuleCtx *ctx, own_records_expire *expire) {
     int flags = RedisModule_GetContextFlags(ctx);
-    ckv.shared.follows = flags & REDISMODULE_CTX_FLAGS_SLAVE;
+    note_role(flags & REDISMODULE_CTX_FLAGS_SLAVE);
     if (!ckv.shared.follows) own_records_forget();
     if (!names || role_loads(ctx)) return;
     RedisModuleString *list[AT_ONCE];

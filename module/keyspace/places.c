@@ -40,6 +40,10 @@ uint32_t places_layout(void) {
     return layout;
 }
 
+bool places_are_slots(void) {
+    return layout == PLACES_SLOTS;
+}
+
 int places_dbs(void) {
     int dbs = 1;
     if (!version_is_valkey(VALKEY_9_0)) return dbs;

@@ -23,6 +23,8 @@ void places_start(bool cluster);
 
 /* How the maps of this server are placed: their number, or PLACES_SLOTS. */
 uint32_t places_layout(void);
+/* Whether it is in a cluster, with a map for each slot. */
+bool places_are_slots(void);
 
 /* How many databases maps of a cluster may be in: one, but with Valkey 9. */
 int places_dbs(void);

@@ -5,6 +5,7 @@
 #include "keyspace/names.h"
 #include "keyspace/spent.h"
 #include "server/role.h"
+#include "server/within.h"
 
 /* Names. Where it is never sure that no transaction is open, those that others have sent are let go
  * when so many more have come. */
@@ -40,10 +41,6 @@ static struct {
     bool all; /* counts as awaited */
 } by_anybody;
 
-static bool in_exec(void) {
-    return RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-}
-
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 bool queued_in_transaction(uint64_t client) {
@@ -69,7 +66,7 @@ static bool needs_keys(uint64_t client) {
 /* Whose EXEC is through needs its keys no more. While there is doubt, something may be held back:
  * then that is asked when somebody counts. */
 static void forget_if_done(void) {
-    if (ending.last == QUEUED_ANYBODY || doubt || in_exec()) return;
+    if (ending.last == QUEUED_ANYBODY || doubt || within_exec()) return;
     if (ending.others) claims_keep(&queued, needs_keys);
     ending.others = false;
     if (queued_in_transaction(ending.last)) return;
@@ -115,7 +112,7 @@ void queued_begin_unseen(void) {
 void queued_list_unseen(const uint64_t *list, size_t count) {
     RedisModuleDict *still = RedisModule_CreateDict(NULL);
     for (size_t i = 0; i < count; i++)
-        if (!unseen.who || names_hold(unseen.who, &list[i], sizeof *list))
+        if (!unseen.who || names_have(unseen.who, &list[i], sizeof *list))
             RedisModule_DictSetC(still, (void *)&list[i], sizeof *list, NULL);
     names_free(&unseen.who);
     unseen.who = still;
@@ -128,7 +125,7 @@ bool queued_unseen(void) {
 
 bool queued_open(uint64_t client) {
     if (doubt) return true;
-    return client == QUEUED_ANYBODY ? clients != NULL : names_hold(clients, &client, sizeof client);
+    return client == QUEUED_ANYBODY ? clients != NULL : names_have(clients, &client, sizeof client);
 }
 
 void queued_counted(size_t transactions) {
@@ -156,7 +153,7 @@ static void age(void) {
 }
 
 static void note_anybodys(const char *key, size_t len) {
-    if (names_hold(keys.newer, key, len)) return;
+    if (names_have(keys.newer, key, len)) return;
     spent_free_some();
     if (keys.size >= OTHERS_MAX) age();
     keys.size += names_cost(len);
@@ -232,11 +229,11 @@ void queued_await_no_more(void) {
 
 /* ---- who asks -------------------------------------------------------------------------------- */
 
-bool queued_holds_all(void) {
+bool queued_has_all(void) {
     return unseen.any || by_anybody.all;
 }
 
-bool queued_holds(const RedisModuleString *key) {
+bool queued_has(const RedisModuleString *key) {
     size_t len;
     forget_if_done();
     bool any =
@@ -244,8 +241,8 @@ bool queued_holds(const RedisModuleString *key) {
     if (!any || role_mirrors() || role_loads(ckv.ctx)) return false;
     if (unseen.any || by_anybody.all) return true;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    return claims_hold(&queued, text, len) || names_hold(keys.newer, text, len) ||
-           names_hold(keys.older, text, len) || claims_hold(&awaited, text, len);
+    return claims_any(&queued, text, len) || names_have(keys.newer, text, len) ||
+           names_have(keys.older, text, len) || claims_any(&awaited, text, len);
 }
 
 bool queued_any(void) {

@@ -59,11 +59,11 @@ bool queued_awaits_unknown(void);
 void queued_await_look(void);
 void queued_await_no_more(void);
 /* Whether every key is left to the server, as it is not known which ones are needed. */
-bool queued_holds_all(void);
+bool queued_has_all(void);
 /* Whether a key is left to the server. Not on a replica in a cluster, where what has left comes
  * back at once, and leaves again with EXEC (transparent/lent.h); and not what a file brings, which
  * leaves when that is loaded. */
-bool queued_holds(const RedisModuleString *key);
+bool queued_has(const RedisModuleString *key);
 
 /* Whether any key is remembered of a command that is queued, or held back; and each of a client's.
  */

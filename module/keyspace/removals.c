@@ -9,7 +9,7 @@
 
 void removals_note(void *all, const uint8_t *key, size_t key_len) {
     removals *r = all;
-    bool cluster = places_layout() == PLACES_SLOTS;
+    bool cluster = places_are_slots();
     r->parts[r->count] = (removals_part){r->db, cluster ? places_of_key(key, key_len) : 0};
     r->keys[r->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
 }
@@ -71,12 +71,12 @@ void removals_tell(RedisModuleCtx *ctx, RedisModuleString *key, int type, const 
         tell(ctx, &r);
 }
 
-void removals_begin_hold(void) {
+void removals_defer(void) {
     held.on = true;
 }
 
 /* Who is told may call commands, before which more is held. */
-void removals_end_hold(RedisModuleCtx *ctx) {
+void removals_tell_deferred(RedisModuleCtx *ctx) {
     removed *list = held.list;
     size_t count = held.count;
     held.on = false;

@@ -40,13 +40,13 @@ bool removals_full(const removals *all);
  * and notifies of each key. Leaves any database selected. */
 void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause);
 
-/* What follows is told to replicas and AOF at once, and to all others by removals_end_hold().
+/* What follows is told to replicas and AOF at once, and to all others by removals_tell_deferred().
  *
  * Redis 7.2 keeps what tracking pushes to the client that is being served until its command is
  * done. While the filter has a command of ours called, ahead of the client's own, that is ours, and
  * the message would be lost with its reply (Redis 8 ends by an assertion). */
-void removals_begin_hold(void);
-void removals_end_hold(RedisModuleCtx *ctx);
+void removals_defer(void);
+void removals_tell_deferred(RedisModuleCtx *ctx);
 
 /* Tells WATCH and tracking of one key that was taken out, and notifies; keeps no reference. */
 void removals_tell(RedisModuleCtx *ctx, RedisModuleString *key, int type, const char *event);

@@ -11,7 +11,7 @@
  * nothing of slots that Valkey 9 is being sent. */
 static void look_for(uint32_t home) {
     keyed_map *s;
-    bool slots = places_layout() == PLACES_SLOTS;
+    bool slots = places_are_slots();
     for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++)
         if ((slots || RedisModule_DbSize(ckv.ctx) > 0) && !maps_at(db, home))
             map_home_look(ckv.ctx, db, home, &s);
@@ -24,6 +24,6 @@ void renamed_maps_step(void) {
 
 void renamed_maps_find(void) {
     uint32_t home;
-    if (places_layout() == PLACES_SLOTS) return;
+    if (places_are_slots()) return;
     while (maps_next_away(&home)) look_for(home);
 }

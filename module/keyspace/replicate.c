@@ -67,8 +67,7 @@ void replicate_count(RedisModuleCtx *ctx, long long changes) {
         count_changes(ctx);
         return;
     }
-    RedisModuleCallReply *reply = own_call(ctx, REPLICATE_COUNTED, "");
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(own_call(ctx, REPLICATE_COUNTED, ""));
     uncounted = 0; /* or whoever types its name would go on */
 }
 
@@ -177,12 +176,8 @@ void replicate_move_out(RedisModuleCtx *ctx, RedisModuleString *key) {
         RedisModule_Replicate(ctx, "CMOVEOUT", "Rs", key);
 }
 
-static bool slots_move(void) {
-    return places_layout() == PLACES_SLOTS;
-}
-
 void replicate_left(RedisModuleCtx *ctx, RedisModuleString *key) {
-    if (is_plain(key) && slots_move()) RedisModule_Replicate(ctx, "CMOVEOUT", "As", key);
+    if (is_plain(key) && places_are_slots()) RedisModule_Replicate(ctx, "CMOVEOUT", "As", key);
 }
 
 void replicate_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {
@@ -194,7 +189,7 @@ void replicate_moved_in(RedisModuleCtx *ctx, RedisModuleString *key) {
     if (!is_plain(key)) {
         aof_form_note_own();
         RedisModule_Replicate(ctx, "CMOVEIN", "s", key);
-    } else if (slots_move()) {
+    } else if (places_are_slots()) {
         if (aof_form_own(ctx)) tell_prefixes(ctx, key);
         RedisModule_Replicate(ctx, "CMOVEIN", "sc", key, "SERVED");
     }

@@ -11,6 +11,7 @@
 #include "server/pause.h"
 #include "server/role.h"
 #include "server/timer.h"
+#include "server/within.h"
 
 static pause_end *tell_when_over;
 
@@ -19,8 +20,7 @@ static RedisModuleDict *untold, *arriving;
 static uint64_t unhidden; /* when all that are arriving were still hidden */
 
 bool untold_arrives(const RedisModuleString *key) {
-    return places_layout() == PLACES_SLOTS && maps_hidden(places_of_string(key)) &&
-           !role_follows(ckv.ctx);
+    return places_are_slots() && maps_hidden(places_of_string(key)) && !role_follows(ckv.ctx);
 }
 
 static bool exec_was_paused; /* before the EXEC that came last */
@@ -30,8 +30,7 @@ void untold_exec(void) {
 }
 
 bool untold_may_tell(void) {
-    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    return !pause_holds() || (within && !exec_was_paused);
+    return !pause_holds() || (within_exec() && !exec_was_paused);
 }
 
 void untold_moved_out(RedisModuleCtx *ctx, RedisModuleString *key) {

@@ -6,6 +6,7 @@
 #include "server/clock.h"
 #include "server/filter.h"
 #include "server/quiet.h"
+#include "server/within.h"
 
 /* CONFIG RESETSTAT forgets what was counted before, and counts itself. */
 static bool somebody_watches(bool or_tracks) {
@@ -34,8 +35,7 @@ static bool somebody_watches(bool or_tracks) {
 static bool somebody_may_watch(void) {
     static uint64_t seen, at_us;
     static bool answer;
-    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    uint64_t now = within ? 0 : filter_seen();
+    uint64_t now = within_exec() ? 0 : filter_seen();
     if (now == 0 || now - seen > 1 || clock_monotonic_us() - at_us > STRETCH_US)
         answer = somebody_watches(true);
     seen = now;

@@ -69,12 +69,12 @@ static void emit_whole(RedisModuleIO *io, RedisModuleString *key) {
         ckv_log("warning", "the AOF is without the map '%.128s': the server would not DUMP it",
                 RedisModule_StringPtrLen(key, NULL));
     }
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
 }
 
 void aof_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
     const keyed_map *s = value;
-    rewriting w = {io, s->m, into_file && places_layout() == PLACES_SLOTS};
+    rewriting w = {io, s->m, into_file && places_are_slots()};
     if (s->home == PLACES_NONE || s->home != places_of_name(key)) {
         emit_whole(io, key);
         return;

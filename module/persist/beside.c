@@ -59,7 +59,7 @@ static void take_over(void) {
     migration_flushed(-1);
     own_records_forget();
     /* The size of a database leaves out slots on their way here, and takes long to ask then. */
-    bool slots = places_layout() == PLACES_SLOTS;
+    bool slots = places_are_slots();
     for (int db = 0; RedisModule_SelectDb(ckv.ctx, db) == REDISMODULE_OK; db++) {
         bool any = slots || RedisModule_DbSize(ckv.ctx) > 0;
         for (size_t i = 0; any && i < list.count; i++) list_map(db, &list.maps[i]);

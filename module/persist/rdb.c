@@ -108,7 +108,7 @@ void rdb_save_aux(RedisModuleIO *io, int when) {
 
 void rdb_save_optional_aux(RedisModuleIO *io, int when) {
     begin_saving(when);
-    bool followed = places_layout() == PLACES_SLOTS && prefixes_any();
+    bool followed = places_are_slots() && prefixes_any();
     if (maps_any() || followed) rdb_save_aux(io, when);
 }
 

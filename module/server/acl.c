@@ -4,15 +4,12 @@
 #include "server/own_call.h"
 #include "server/reply.h"
 #include "server/version.h"
+#include "server/within.h"
 
 #include <errno.h>
 #include <string.h>
 
 static bool trust;
-
-static bool is_old(void) {
-    return RedisModule_GetServerVersion() < REDIS_7_2;
-}
 
 bool acl_trust(bool trusted) {
     bool was = trust;
@@ -23,10 +20,9 @@ bool acl_trust(bool trusted) {
 /* Redis 7.0 takes it for granted that there is a user when it is asked for his name, and asks
  * itself when it is to call a command as him, even one that there is not. */
 static bool has_user(RedisModuleCtx *ctx) {
-    if (!is_old()) return true;
+    if (!version_is_7_0()) return true;
     errno = 0;
-    RedisModuleCallReply *reply = own_call(ctx, "ckv.nothing", "C");
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(own_call(ctx, "ckv.nothing", "C"));
     return errno != ENOTSUP;
 }
 
@@ -156,19 +152,20 @@ static bool user_allows(RedisModuleUser *user, rules all, const access *a) {
 }
 
 void acl_reply_refusal(RedisModuleCtx *ctx, const char *text, const char *in_old_script) {
-    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
+    bool script = within_script();
     reply_error(ctx, "%s%s",
-                !script    ? "NOPERM "
-                : is_old() ? "ERR "
-                           : "ERR ACL failure in script: ",
-                script && is_old() ? in_old_script : text);
+                !script            ? "NOPERM "
+                : version_is_7_0() ? "ERR "
+                                   : "ERR ACL failure in script: ",
+                script && version_is_7_0() ? in_old_script : text);
 }
 
 void acl_reply_key_denied(RedisModuleCtx *ctx) {
     acl_reply_refusal(
         ctx,
-        is_old() ? "this user has no permissions to access one of the keys used as arguments"
-                 : "No permissions to access a key",
+        version_is_7_0()
+            ? "this user has no permissions to access one of the keys used as arguments"
+            : "No permissions to access a key",
         "The user executing the script can't access at least one of the keys mentioned in the "
         "command arguments");
 }

@@ -47,7 +47,7 @@ bool client_list(RedisModuleCtx *ctx, uint64_t id, client_listener *told, void *
     RedisModuleCallReply *reply = ask(ctx, id);
     const char *text = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
     if (text) tell_lines(ctx, text, len, told, data);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return text != NULL;
 }
 

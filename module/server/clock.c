@@ -2,6 +2,7 @@
 #include "server/clock.h"
 
 #include "redismodule.h"
+#include "server/within.h"
 
 #include <stdbool.h>
 #include <time.h>
@@ -32,9 +33,7 @@ static int64_t standing_ms(void) {
 
 int64_t clock_now_ms(void) {
     if (RedisModule_CachedMicroseconds) return RedisModule_CachedMicroseconds() / 1000;
-    bool stands = RedisModule_GetContextFlags(NULL) &
-                  (REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA);
-    return stands ? standing_ms() : RedisModule_Milliseconds();
+    return within_exec_or_script() ? standing_ms() : RedisModule_Milliseconds();
 }
 
 static uint64_t read_us(clockid_t clock) {

@@ -75,15 +75,32 @@ uint64_t filter_seen(void) {
     return registered ? seen : 0;
 }
 
+bool filter_tells_sender(void) {
+    return RedisModule_CommandFilterGetClientId != NULL;
+}
+
+uint64_t filter_sender(filtered *command) {
+    return filter_tells_sender() ? RedisModule_CommandFilterGetClientId(command) : 0;
+}
+
+int filter_argc(filtered *command) {
+    return RedisModule_CommandFilterArgsCount(command);
+}
+
 RedisModuleString *filter_arg(filtered *command, int i) {
     return (RedisModuleString *)RedisModule_CommandFilterArgGet(command, i);
 }
 
 RedisModuleString **filter_args(filtered *command, int *argc) {
-    *argc = RedisModule_CommandFilterArgsCount(command);
+    *argc = filter_argc(command);
     RedisModuleString **argv = RedisModule_Alloc((size_t)*argc * sizeof *argv);
     for (int i = 0; i < *argc; i++) argv[i] = filter_arg(command, i);
     return argv;
+}
+
+void filter_rename(filtered *command, RedisModuleString *name) {
+    RedisModule_RetainString(NULL, name);
+    RedisModule_CommandFilterArgReplace(command, 0, name);
 }
 
 bool filter_renew_begin(RedisModuleCtx *ctx) {

@@ -38,10 +38,20 @@ void filter_attend(void (*begin)(RedisModuleCtx *ctx), bool (*look)(filtered *co
 /* How many commands it has been asked about, so far; 0: it is not registered. */
 uint64_t filter_seen(void);
 
+/* Whether the server tells who sends a command: not Redis 7.0. */
+bool filter_tells_sender(void);
+/* His number; 0: nobody's that it tells of. */
+uint64_t filter_sender(filtered *command);
+
+/* Its arguments, the name counted as well. */
+int filter_argc(filtered *command);
 /* An argument of a command, 0 its name; it stays the command's. */
 RedisModuleString *filter_arg(filtered *command, int i);
 /* The arguments of a command, which the caller frees. */
 RedisModuleString **filter_args(filtered *command, int *argc);
+
+/* Another command runs in its place. The caller keeps his reference to the name. */
+void filter_rename(filtered *command, RedisModuleString *name);
 
 /*
  * Where a call names keys of several slots of a cluster, as one of a script may, Valkey 9 refuses

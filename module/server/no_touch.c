@@ -91,7 +91,7 @@ static bool crashes_server(void) {
 }
 
 static void on_no_touch(filtered *command) {
-    uint64_t client = RedisModule_CommandFilterGetClientId(command);
+    uint64_t client = filter_sender(command);
     if (arg_is(filter_arg(command, 2), "off")) switched_off(client);
     if (!arg_is(filter_arg(command, 2), "on")) return;
     note(client);
@@ -142,31 +142,31 @@ static void begin(RedisModuleCtx *ctx) {
 static bool may_look_for(filtered *command) {
     void *disconnected;
     RedisModuleString *instead = NULL;
-    uint64_t client = RedisModule_CommandFilterGetClientId(command);
+    uint64_t client = filter_sender(command);
     if (!is_doubted(client, &disconnected)) return true;
     client_list(ckv.ctx, client, look_at, &instead);
     if (!instead) return true;
-    RedisModule_RetainString(NULL, instead);
-    RedisModule_CommandFilterArgReplace(command, 0, instead);
+    filter_rename(command, instead);
     return false;
 }
 
 /* ---- attending the filter -------------------------------------------------------------------- */
 
-static bool is_sent(filtered *command, const char *name) {
-    return !strcasecmp(renamed_sent(filter_arg(command, 0)), name);
+static bool is_sent(filtered *command, renamed_command which) {
+    return renamed_is(renamed_sent(filter_arg(command, 0)), which);
 }
 
 /* Most commands are another one by the first thing that is asked. */
 static bool look(filtered *command) {
-    int argc = RedisModule_CommandFilterArgsCount(command);
+    int argc = filter_argc(command);
     if (doubted && !may_look_for(command)) return false;
-    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") && is_sent(command, "client")) {
+    if (argc == 3 && arg_is(filter_arg(command, 1), "no-touch") &&
+        is_sent(command, RENAMED_CLIENT)) {
         if (!listed) begin(ckv.ctx);
         on_no_touch(command);
     }
-    if (argc == 1 && known > 0 && is_sent(command, "reset"))
-        switched_off(RedisModule_CommandFilterGetClientId(command));
+    if (argc == 1 && known > 0 && is_sent(command, RENAMED_RESET))
+        switched_off(filter_sender(command));
     return true;
 }
 
@@ -179,7 +179,7 @@ static int reply_closing(RedisModuleCtx *ctx, RedisModuleString **argv, int argc
 
 /* Redis 7.0 knows no such clients, nor tells a filter who sends a command. */
 int no_touch_start(RedisModuleCtx *ctx) {
-    if (!RedisModule_CommandFilterGetClientId) return REDISMODULE_OK;
+    if (!filter_tells_sender()) return REDISMODULE_OK;
     closing = RedisModule_CreateString(NULL, CLOSING_NAME, strlen(CLOSING_NAME));
     quit = RedisModule_CreateString(NULL, "QUIT", strlen("QUIT"));
     filter_attend(begin, look);

@@ -40,6 +40,10 @@ static call *call_at(int depth) {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+void own_call_drop(RedisModuleCallReply *reply) {
+    if (reply) RedisModule_FreeCallReply(reply);
+}
+
 const char *own_call_name(const char *command) {
     const char *name = find(names, command);
     return name ? name : command;

@@ -26,6 +26,9 @@
 const char *own_call_begin(const char *command);
 RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
 
+/* Frees a reply, if there is one. */
+void own_call_drop(RedisModuleCallReply *reply);
+
 /* The name that a command is called by: its own, unless it is known to go by another (renamed.h).
  * Owned here, or it is the one given. */
 const char *own_call_name(const char *command);

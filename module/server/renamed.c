@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_MAX_LEN 64
 
@@ -24,17 +25,14 @@ void renamed_which(RedisModuleCtx *ctx, RedisModuleString *const *commands, size
                    bool *renamed) {
     RedisModuleCallReply *reply = own_call(ctx, "command|info", "cv", "INFO", commands, count);
     for (size_t i = 0; i < count; i++) renamed[i] = !own_name(reply, i);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
 }
 
-/* Those that anybody is looking for behind another name (renamed_sent()). Not all that there are:
- * Valkey 9.1 keeps what it tells of each, a kilobyte, and a small limit of memory has no room for
- * that. A name that renamed_sent() is compared with stands here as well. */
 static const char *const looked_for[] = {
-    "config", "exec",         "discard",    "reset",    "client",   "blpop",  "brpop",
-    "blmove", "blmpop",       "brpoplpush", "bzpopmin", "bzpopmax", "bzmpop", "wait",
-    "xread",  "xreadgroup",   "bgsave",     "save",     "psync",    "sync",   "shutdown",
-    "debug",  "bgrewriteaof", "waitaof" /* the last: Redis 7.0 has none */};
+#define NAME(id, name) name,
+    RENAMED_LOOKED_FOR(NAME)
+#undef NAME
+};
 #define LOOKED_FOR (sizeof looked_for / sizeof *looked_for)
 
 static bool any_of(const char *const *commands, size_t count, bool *renamed) {
@@ -54,15 +52,14 @@ static bool any_renamed;
 
 void renamed_start(void) {
     bool renamed[LOOKED_FOR];
-    bool is_7_0 = RedisModule_GetServerVersion() < REDIS_7_2;
-    any_renamed = any_of(looked_for, is_7_0 ? LOOKED_FOR - 1 : LOOKED_FOR, renamed);
+    any_renamed = any_of(looked_for, version_is_7_0() ? LOOKED_FOR - 1 : LOOKED_FOR, renamed);
 }
 
 /* Whose the slots are only a cluster tells, and what users may only Redis 7.0 does by ACL. */
 static bool is_needed_here(const char *command) {
     if (!strcmp(command, "cluster") || !strcmp(command, "object"))
         return RedisModule_GetContextFlags(ckv.ctx) & REDISMODULE_CTX_FLAGS_CLUSTER;
-    return strcmp(command, "acl") != 0 || RedisModule_GetServerVersion() < REDIS_7_2;
+    return strcmp(command, "acl") != 0 || version_is_7_0();
 }
 
 const char *renamed_needed(void) {
@@ -93,7 +90,7 @@ static const char *learn(const char *name) {
         RedisModule_DictReplaceC(own_names, (void *)name, strlen(name), copy);
         if (strcmp(copy, name)) own_call_goes_by(copy, name);
     }
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return copy;
 }
 
@@ -111,4 +108,8 @@ const char *renamed_sent(const RedisModuleString *name) {
     const char *sent = RedisModule_StringPtrLen(name, &len);
     const char *own = any_renamed ? renamed_own_name(sent, len) : NULL;
     return own ? own : sent;
+}
+
+bool renamed_is(const char *sent, renamed_command command) {
+    return !strcasecmp(sent, looked_for[command]);
 }

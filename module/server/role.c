@@ -5,6 +5,7 @@
 #include "server/acl.h"
 #include "server/pause.h"
 #include "server/settings.h"
+#include "server/within.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -57,7 +58,7 @@ bool role_loads(RedisModuleCtx *ctx) {
            !(flags & REDISMODULE_CTX_FLAGS_ASYNC_LOADING);
 }
 
-bool role_loads_aside(RedisModuleCtx *ctx) {
+bool role_loads_any(RedisModuleCtx *ctx) {
     int loads = REDISMODULE_CTX_FLAGS_LOADING | REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
     return RedisModule_GetContextFlags(ctx) & loads;
 }
@@ -81,7 +82,7 @@ int64_t role_seen_from(RedisModuleCtx *ctx, int64_t at_ms, int64_t now_ms) {
  * is under way among its clients when it is asked for more than the name.) */
 bool role_is_called(RedisModuleCtx *ctx) {
     if (!acl_any_user(ctx)) return true;
-    if (RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA) return false;
+    if (within_script()) return false;
     errno = 0;
     RedisModuleString *user = RedisModule_GetClientUserNameById(ctx, RedisModule_GetClientId(ctx));
     if (user) RedisModule_FreeString(ctx, user);

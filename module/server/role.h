@@ -16,8 +16,8 @@ int role_flags(RedisModuleCtx *ctx);
 
 /* Whether a file is loaded; not where clients go on meanwhile with the data of before. */
 bool role_loads(RedisModuleCtx *ctx);
-/* Whether one is loaded at all. */
-bool role_loads_aside(RedisModuleCtx *ctx);
+/* Whether one is loaded at all, also beside that data. */
+bool role_loads_any(RedisModuleCtx *ctx);
 
 /* Whether a command comes from the primary or from an AOF. */
 bool role_repeats(RedisModuleCtx *ctx);

@@ -49,14 +49,14 @@ bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value) {
     const char *text;
     RedisModuleCallReply *reply = get(ctx, name, &text, &len);
     bool is = text && len == strlen(value) && !memcmp(text, value, len);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return is;
 }
 
 bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value) {
     RedisModuleCallReply *reply = own_call(ctx, "config|set", "ccc", "SET", name, value);
     bool done = reply && RedisModule_CallReplyType(reply) != REDISMODULE_REPLY_ERROR;
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     return done;
 }
 
@@ -66,7 +66,7 @@ void settings_read(RedisModuleCtx *ctx) {
         const char *text;
         RedisModuleCallReply *reply = get(ctx, names[i], &text, &len);
         if (text) values[i] = number_of(text, len);
-        if (reply) RedisModule_FreeCallReply(reply);
+        own_call_drop(reply);
     }
 }
 

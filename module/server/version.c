@@ -25,3 +25,7 @@ bool version_is_redis(int version) {
 bool version_is_valkey(int version) {
     return valkey() > 0 && valkey() >= version;
 }
+
+bool version_is_7_0(void) {
+    return RedisModule_GetServerVersion() < REDIS_7_2;
+}

@@ -18,6 +18,9 @@
  * is not. */
 bool version_is_redis(int version);
 
+/* Whether it is Redis 7.0, the oldest there is. */
+bool version_is_7_0(void);
+
 /* Whether it is Valkey, of at least this version. */
 bool version_is_valkey(int version);
 

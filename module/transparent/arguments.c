@@ -1,6 +1,7 @@
 /* arguments.c: see arguments.h. */
 #include "transparent/arguments.h"
 
+#include "commands/expire_args.h"
 #include "core/base/expiry.h"
 #include "server/clock.h"
 #include "server/reply.h"
@@ -26,15 +27,16 @@ static bool expires_in_server(filtered *f, const char *name, int argc) {
 
 /* There may be options that we don't know, or that this server doesn't. */
 static bool knows_options(filtered *f, int first, int argc) {
-    static const char *const words[] = {"ex", "px",  "exat",    "pxat",   "nx",
-                                        "xx", "get", "keepttl", "persist"};
+    static const char *const words[] = {"nx", "xx", "get", "keepttl", "persist"};
     for (int i = first; i < argc; i++) {
+        int unit = expire_option(filter_arg(f, i));
         size_t w = 0, n = sizeof words / sizeof *words;
-        while (w < n && !arg_is(filter_arg(f, i), words[w])) w++;
+        while (unit < 0 && w < n && !arg_is(filter_arg(f, i), words[w])) w++;
         if (w == n) return false;
-        if (w >= 4) continue;
+        if (unit < 0) continue;
         i++; /* its time */
-        if (i < argc && is_time_for_server(filter_arg(f, i), w >= 2, w % 2 ? 1 : 1000))
+        if (i < argc && is_time_for_server(filter_arg(f, i), unit & EXPIRE_ABSOLUTE,
+                                           unit & EXPIRE_SECONDS ? 1000 : 1))
             return false;
     }
     return true;

@@ -3,6 +3,7 @@
 
 #include "commands/command_table.h"
 #include "keyspace/places.h"
+#include "server/filter.h"
 #include "server/own_call.h"
 #include "server/renamed.h"
 
@@ -145,7 +146,7 @@ static bool special_kind(const char *name, catalogue_kind *kind) {
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
         if (strcmp(specials[i].name, name)) continue;
         *kind = specials[i].kind;
-        if (*kind == COMMAND_SCRIPT && places_layout() != PLACES_SLOTS) *kind = COMMAND_KEYLESS;
+        if (*kind == COMMAND_SCRIPT && !places_are_slots()) *kind = COMMAND_KEYLESS;
         return true;
     }
     return false;
@@ -171,7 +172,7 @@ static bool is_ours(const char *name) {
 /* Whether a command that waited looks at several keys when one of them has come to be. Redis 7.0
  * only looks at those that it is to write. */
 static bool looks_again(const catalogue_entry *e) {
-    bool runs_again = RedisModule_CommandFilterGetClientId != NULL; /* which is as old */
+    bool runs_again = filter_tells_sender(); /* which is as old */
     return e->last > e->first || (runs_again && (e->kind == COMMAND_ASK || e->last < 0));
 }
 

@@ -71,7 +71,7 @@ static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
 static leave_how how;
 
 static void leave_db(uint64_t db, RedisModuleString *key) {
-    bool told = aof_form_own(ckv.ctx) || places_layout() == PLACES_SLOTS;
+    bool told = aof_form_own(ckv.ctx) || places_are_slots();
     if (told && !untold_may_tell()) {
         move_out_in_pause(db, key);
     } else {
@@ -126,7 +126,7 @@ static bool is_on_its_way(RedisModuleString *key) {
 
 /* What comes with a slot that arrives by atomic migration waits for nothing. */
 static bool awaits(RedisModuleString *key) {
-    if (places_layout() != PLACES_SLOTS || !how.waits || role_follows(ckv.ctx)) return false;
+    if (!places_are_slots() || !how.waits || role_follows(ckv.ctx)) return false;
     return how.waits() && !untold_arrives(key) && is_on_its_way(key);
 }
 

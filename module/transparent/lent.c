@@ -6,11 +6,13 @@
 #include "keyspace/names.h"
 #include "keyspace/queued.h"
 #include "keyspace/spent.h"
+#include "server/filter.h"
 #include "server/loop.h"
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
 #include "server/timer.h"
+#include "server/within.h"
 #include "transparent/transactions.h"
 
 /* By database. NULL: none. */
@@ -34,10 +36,6 @@ static size_t absent;
 static void drop_if_loaded(void) {
     if (of_loading != ckv.loadings) spent_take(&lent, NULL, NULL);
     of_loading = ckv.loadings;
-}
-
-static bool knows_senders(void) {
-    return RedisModule_CommandFilterGetClientId != NULL;
 }
 
 /* ---- what transactions need ------------------------------------------------------------------ */
@@ -67,7 +65,7 @@ static RedisModuleDict *take_needed(uint64_t client) {
 }
 
 static bool is_among(RedisModuleDict *d, uint64_t client) {
-    return names_hold(d, &client, sizeof client);
+    return names_have(d, &client, sizeof client);
 }
 
 /* These are in a transaction. */
@@ -89,7 +87,7 @@ static void on_count(const uint64_t *clients, size_t count) {
 }
 
 static bool is_in_transaction(uint64_t client) {
-    return knows_senders() ? queued_in_transaction(client) : queued_open(QUEUED_ANYBODY);
+    return filter_tells_sender() ? queued_in_transaction(client) : queued_open(QUEUED_ANYBODY);
 }
 
 void lent_forget(uint64_t client) {
@@ -117,7 +115,7 @@ static timer back;
 
 /* What somebody waits to write by now stays, and is told. */
 static void take_back(uint64_t db, RedisModuleString *key) {
-    bool stays = !role_mirrors() && queued_holds(key);
+    bool stays = !role_mirrors() && queued_has(key);
     move_call(stays ? MOVE_CALL_OUT : MOVE_CALL_BACK, db, key);
 }
 
@@ -146,16 +144,16 @@ bool lent_may_queue(uint64_t client) {
 bool lent_to_queued(uint64_t client, const RedisModuleString *key, bool there) {
     size_t len;
     RedisModule_StringPtrLen(key, &len);
-    if (!knows_senders() && !there && !lent_has(key)) {
+    if (!filter_tells_sender() && !there && !lent_has(key)) {
         absent += names_cost(len);
         if (absent > ABSENT_MAX) return false;
     }
     need(client, key);
-    return knows_senders() && !pause_holds();
+    return filter_tells_sender() && !pause_holds();
 }
 
 void lent_to_watcher(uint64_t client, const RedisModuleString *key) {
-    if (role_mirrors() && knows_senders()) need(client, key);
+    if (role_mirrors() && filter_tells_sender()) need(client, key);
 }
 
 void lent_note(uint64_t db, const RedisModuleString *key) {
@@ -171,8 +169,7 @@ void lent_no_more(uint64_t db, const RedisModuleString *key) {
 
 /* In the midst of a script, or while a file is loaded, the server looks at its clients, too. */
 static bool is_in_the_midst(void) {
-    int within = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA;
-    return own_call_open() || RedisModule_GetContextFlags(NULL) & within || role_loads(ckv.ctx);
+    return own_call_open() || within_exec_or_script() || role_loads(ckv.ctx);
 }
 
 /* What a pause holds back runs unseen, and may be that the map goes. A primary's own replicas are
@@ -221,5 +218,5 @@ void lent_catch_up(numbered_handle *leave) {
 
 void lent_start(RedisModuleCtx *ctx) {
     timer_register(ctx, &back, take_back_all);
-    if (!knows_senders()) transactions_listen(on_count);
+    if (!filter_tells_sender()) transactions_listen(on_count);
 }

@@ -28,7 +28,7 @@ static bool goes_on_changing(filtered *f, const catalogue_entry *e, int first) {
     size_t len;
     RedisModuleString *key = filter_arg(f, first);
     const char *name = RedisModule_StringPtrLen(key, &len);
-    bool goes_on = places_layout() != PLACES_SLOTS && long_strings_have(name, len) &&
+    bool goes_on = !places_are_slots() && long_strings_have(name, len) &&
                    !move_any_record(name, len, MOVE_ALL);
     if (goes_on && prefixes_match(name, len) == PREFIX_SERVING) aside_note(key);
     return goes_on;

@@ -10,6 +10,7 @@
 #include "server/own_call.h"
 #include "server/reply.h"
 #include "server/version.h"
+#include "server/within.h"
 #include "transparent/catalogue.h"
 
 #include <ctype.h>
@@ -201,7 +202,7 @@ static uint64_t hash_of(RedisModuleCallReply *list, size_t n) {
 /* Anybody can send an ACL command that is refused. Redis 7.0 does not tell who sends what else
  * comes, so that all have to be looked at again for it. */
 static bool may_look(void) {
-    return !RedisModule_CommandFilterGetClientId ||
+    return !filter_tells_sender() ||
            clock_monotonic_us() - users.looked_us >= users.took_us * LOOK_SHARE;
 }
 
@@ -255,25 +256,18 @@ static bool default_is_off(void) {
     return users.default_off;
 }
 
+void permission_start(const char *const *names, int count) {
+    users.names = names;
+    users.count = count;
+    snprintf(unknown_word, sizeof unknown_word, "k%016llx", (unsigned long long)ckv.secret[0]);
+}
+
 /* ---- the way --------------------------------------------------------------------------------- */
 
 static bool is_default(const RedisModuleString *name) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
     return len == strlen(DEFAULT_USER) && !memcmp(text, DEFAULT_USER, len);
-}
-
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-static bool is_container(const char *name) {
-    const catalogue_entry *e = catalogue_own(name, strlen(name));
-    return e && e->container;
-}
-
-void permission_start(const char *const *names, int count) {
-    users.names = names;
-    users.count = count;
-    snprintf(unknown_word, sizeof unknown_word, "k%016llx", (unsigned long long)ckv.secret[0]);
 }
 
 static bool user_may(RedisModuleUser *user, const char *name, RedisModuleString **argv, int argc,
@@ -367,9 +361,9 @@ static permission_way way_of_default(filtered *command, uint64_t id, int number)
 /* Where the default user has a password, or is off: who has sent the command decides. */
 static permission_way way_of_sender(filtered *command, int number) {
     /* Whoever runs a script has authenticated. */
-    if (RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA) return PERMISSION_ASKING;
-    if (!RedisModule_CommandFilterGetClientId) return PERMISSION_NATIVE;
-    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    if (within_script()) return PERMISSION_ASKING;
+    if (!filter_tells_sender()) return PERMISSION_NATIVE;
+    uint64_t id = filter_sender(command);
     RedisModuleString *name = RedisModule_GetClientUserNameById(ckv.ctx, id);
     if (!name) return PERMISSION_ASKING; /* the primary, or a module on behalf of somebody */
     bool may_be_nobody = is_default(name);
@@ -381,16 +375,16 @@ permission_way permission_way_of(filtered *command, int number) {
     passed.sender = QUEUED_ANYBODY;
     if (look() && users.all[number]) return PERMISSION_BY_RULES;
     if (users.default_password) return way_of_sender(command, number);
-    if (!RedisModule_CommandFilterGetClientId) return PERMISSION_ASKING;
+    if (!filter_tells_sender()) return PERMISSION_ASKING;
     /* Who came before it was off is served on. */
     if (users.default_off) return way_of_sender(command, number);
-    return way_of_user(command, RedisModule_CommandFilterGetClientId(command), number);
+    return way_of_user(command, filter_sender(command), number);
 }
 
 bool permission_may_send(filtered *command) {
     int db, argc;
-    if (!RedisModule_CommandFilterGetClientId) return true;
-    uint64_t id = RedisModule_CommandFilterGetClientId(command);
+    if (!filter_tells_sender()) return true;
+    uint64_t id = filter_sender(command);
     RedisModuleUser *user = user_of_sender(id, &db);
     if (!user) return true;
     RedisModuleString **argv = filter_args(command, &argc);
@@ -407,7 +401,7 @@ static void forget(void) {
 
 bool permission_changes_by(filtered *command) {
     static const char *const words[] = {"setuser", "deluser", "load"};
-    int argc = RedisModule_CommandFilterArgsCount(command);
+    int argc = filter_argc(command);
     for (size_t w = 0; argc > 1 && w < sizeof words / sizeof *words; w++)
         if (arg_is(filter_arg(command, 1), words[w])) return true;
     for (int i = 2; i < argc; i += 2)
@@ -430,11 +424,18 @@ void permission_changed(void) {
     users.changing = false;
 }
 
+/* ---- asking ---------------------------------------------------------------------------------- */
+
 static bool has_passed(RedisModuleCtx *ctx, int number) {
     uint64_t sender = passed.sender;
     passed.sender = QUEUED_ANYBODY;
     return sender != QUEUED_ANYBODY && sender == RedisModule_GetClientId(ctx) &&
            passed.number == number;
+}
+
+static bool is_container(const char *name) {
+    const catalogue_entry *e = catalogue_own(name, strlen(name));
+    return e && e->container;
 }
 
 /* A command that somebody may not run. */
@@ -479,11 +480,11 @@ static void refuse_command(const refusal *r) {
     RedisModuleString *object = RedisModule_CreateString(NULL, name, strlen(name));
     if (r->user) RedisModule_ACLAddLogEntry(r->ctx, r->user, object, REDISMODULE_ACL_LOG_CMD);
     RedisModule_FreeString(NULL, object);
-    if (RedisModule_GetServerVersion() >= REDIS_7_2)
+    if (version_is_7_0())
+        snprintf(text, sizeof text, "this user has no permissions to run the '%s' command", name);
+    else
         snprintf(text, sizeof text, "User %s has no permissions to run the '%s' command",
                  RedisModule_StringPtrLen(r->who, NULL), name);
-    else
-        snprintf(text, sizeof text, "this user has no permissions to run the '%s' command", name);
     acl_reply_refusal(r->ctx, text,
                       "The user executing the script can't run this command or subcommand");
 }
@@ -494,8 +495,7 @@ bool permission_ask(RedisModuleCtx *ctx, int number, RedisModuleString **argv, i
     RedisModuleString *who = has_passed(ctx, number) ? NULL : acl_user_name(ctx);
     if (!who) return true;
     refusal r = {ctx, RedisModule_GetModuleUserFromUserName(who), who, name, argv, argc};
-    bool script = RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA;
-    bool unknown = may_be_nobody && !script && is_default(who) && default_is_off();
+    bool unknown = may_be_nobody && !within_script() && is_default(who) && default_is_off();
     bool may =
         !unknown && r.user && user_may(r.user, name, argv, argc, RedisModule_GetSelectedDb(ctx));
     if (unknown)

@@ -33,7 +33,7 @@ RedisModuleCallReply *scanning_ask(RedisModuleCtx *ctx, const char *command,
                                    RedisModuleString *first, RedisModuleString *const *more,
                                    size_t count) {
     bool trusted = acl_trust(true), left = cmd_scan_leave_expired(role_is_called(ctx));
-    RedisModuleCallReply *reply = own_call(ctx, command, "!Esv", first, more, count);
+    RedisModuleCallReply *reply = own_call(ctx, command, first ? "!Esv" : "!E", first, more, count);
     cmd_scan_leave_expired(left);
     acl_trust(trusted);
     return reply;
@@ -79,7 +79,7 @@ bool scanning_read_position(uint64_t number, scan_position *p) {
     p->phase = number % PHASE_END;
     p->moved =
         number / MOVED % 2 || (number > 0 && number / TIMES % TIMES_END != times_moved % TIMES_END);
-    return number < CURSOR_END && p->phase <= SCAN_OWN_AGAIN;
+    return number < CURSOR_END && p->phase <= SCAN_NATIVE_AGAIN;
 }
 
 uint64_t scanning_write_position(const scan_position *p) {
@@ -88,7 +88,7 @@ uint64_t scanning_write_position(const scan_position *p) {
 
 bool scanning_next_phase(scan_position *p) {
     p->at = 0;
-    if (p->phase == SCAN_OWN_AGAIN || (p->phase == SCAN_RECORDS && !p->moved)) return false;
+    if (p->phase == SCAN_NATIVE_AGAIN || (p->phase == SCAN_RECORDS && !p->moved)) return false;
     p->phase++;
     return true;
 }

@@ -20,7 +20,7 @@
 
 #include "ckv.h"
 
-typedef enum scan_phase { SCAN_OWN, SCAN_RECORDS, SCAN_OWN_AGAIN } scan_phase;
+typedef enum scan_phase { SCAN_NATIVE, SCAN_RECORDS, SCAN_NATIVE_AGAIN } scan_phase;
 
 /* A cursor, taken apart. */
 typedef struct scan_position {
@@ -45,7 +45,8 @@ typedef bool scanning_wanted(RedisModuleCtx *ctx, RedisModuleString *key);
 scanning_wanted scanning_is_users, scanning_is_served;
 
 /* Calls the server's own command or ours, as nobody: whoever may list the server's keys may list
- * them all. If it meets what has expired, replicas are told. The caller frees the reply. */
+ * them all; with an argument and `count` more, or (NULL) without any. If it meets what has expired,
+ * replicas are told. The caller frees the reply. */
 RedisModuleCallReply *scanning_ask(RedisModuleCtx *ctx, const char *command,
                                    RedisModuleString *first, RedisModuleString *const *more,
                                    size_t count);

@@ -7,7 +7,6 @@
 #include "keyspace/long_strings.h"
 #include "keyspace/maps.h"
 #include "keyspace/move.h"
-#include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
@@ -21,6 +20,7 @@
 #include "server/role.h"
 #include "server/settings.h"
 #include "server/version.h"
+#include "server/within.h"
 #include "transparent/arguments.h"
 #include "transparent/catalogue.h"
 #include "transparent/leave.h"
@@ -33,7 +33,6 @@
 #include "transparent/transactions.h"
 
 #include <string.h>
-#include <strings.h>
 
 static bool matches(filtered *f, int i) {
     return prefixes_match_name(filter_arg(f, i)) != PREFIX_NONE;
@@ -55,29 +54,18 @@ static bool will_run(void) {
     return now.sender == ALLOWED;
 }
 
-/* The number of who sends a command, where the server tells. */
-static uint64_t sender(filtered *f) {
-    return RedisModule_CommandFilterGetClientId ? RedisModule_CommandFilterGetClientId(f)
-                                                : QUEUED_ANYBODY;
-}
-
 /* Whether a command is called by one that is under way. Redis 7.0 does not tell. */
 static bool is_called(filtered *f) {
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    return RedisModule_CommandFilterGetClientId &&
-           RedisModule_GetClientInfoById(&client, sender(f)) != REDISMODULE_OK;
+    return filter_tells_sender() &&
+           RedisModule_GetClientInfoById(&client, filter_sender(f)) != REDISMODULE_OK;
 }
 
-/* Of an EXEC no filter is asked about its own commands. */
-static bool is_in_script_or_exec(void) {
-    int within = REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_MULTI;
-    return RedisModule_GetContextFlags(NULL) & within;
-}
-
-/* The same as is_called(), also on Redis 7.0 within a script, or an EXEC. What clients send while a
- * busy script is interrupted counts as called as well. */
+/* The same as is_called(), also on Redis 7.0 within a script, or an EXEC, of which no filter is
+ * asked about its own commands. What clients send while a busy script is interrupted counts as
+ * called as well. */
 static bool is_within(filtered *f) {
-    return is_in_script_or_exec() || is_called(f);
+    return within_exec_or_script() || is_called(f);
 }
 
 static bool runs_within(void) {
@@ -87,8 +75,8 @@ static bool runs_within(void) {
 /* Whether a command of the sender's is queued. Anybody can send MULTI, and it is refused. To ask
  * for the sender takes a call of the kernel. */
 static bool is_queued(filtered *f) {
-    if (!RedisModule_CommandFilterGetClientId) return now.runs_later;
-    return now.runs_later && queued_in_transaction(sender(f));
+    if (!filter_tells_sender()) return now.runs_later;
+    return now.runs_later && queued_in_transaction(filter_sender(f));
 }
 
 /* Whether the server runs a command that needs its keys. While a file is loaded that is what the
@@ -109,7 +97,7 @@ static void leave_watched(filtered *f, int argc) {
         bool later = loads && will_run();
         if (later) leave_when_loaded(key);
         bool out = leave_if(key, MOVE_EXPIRING) || (lent_has(key) && will_run());
-        if (out || later) lent_to_watcher(sender(f), key);
+        if (out || later) lent_to_watcher(filter_sender(f), key);
     }
 }
 
@@ -120,13 +108,13 @@ static void leave_range(filtered *f, int argc, int first, int last, int step) {
 
 /* A command that waits runs when others have run, and is to find what they have set. */
 static void await_begin(filtered *f) {
-    queued_await_begin(sender(f));
+    queued_await_begin(filter_sender(f));
 }
 
 static void await_key(filtered *f, const RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    if (prefixes_match(text, len) == PREFIX_SERVING) queued_await(sender(f), text, len);
+    if (prefixes_match(text, len) == PREFIX_SERVING) queued_await(filter_sender(f), text, len);
 }
 
 static void await_range(filtered *f, const catalogue_entry *e, int argc) {
@@ -161,7 +149,8 @@ static void leave_asked(filtered *f, const catalogue_entry *e, int argc) {
 /* The database of who sends the command; -1: the server does not tell, as of what is called. */
 static int db_as_told(void) {
     RedisModuleClientInfo client = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    bool told = RedisModule_GetClientInfoById(&client, sender(now.command)) == REDISMODULE_OK;
+    bool told =
+        RedisModule_GetClientInfoById(&client, filter_sender(now.command)) == REDISMODULE_OK;
     return told ? client.db : -1;
 }
 
@@ -177,7 +166,7 @@ static int db_of_sender(void) {
 
 /* The one that it keeps to; -1: it may be about others, or nobody knows. */
 static int only_db(void) {
-    bool may_change = now.runs_later || !now.entry->one_db || is_in_script_or_exec();
+    bool may_change = now.runs_later || !now.entry->one_db || within_exec_or_script();
     return may_change ? -1 : db_as_told();
 }
 
@@ -210,7 +199,7 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
 /* Whether a key's records, if there are any, are here. In a cluster they may be on their way to
  * this node as long as there is no map of its slot, in one of its databases (Valkey 9). */
 static bool is_here(const char *key, size_t len) {
-    if (places_layout() != PLACES_SLOTS) return true;
+    if (!places_are_slots()) return true;
     return places_dbs() == 1 && maps_at(0, places_of_key((const uint8_t *)key, len));
 }
 
@@ -230,7 +219,7 @@ static bool has_record(const char *key, size_t len) {
 
 static bool may_have_record(const char *key, size_t len) {
     if (settings_import_mode()) return move_any_record(key, len, MOVE_ALL);
-    if (!key_shapes_may_hold(&ckv.shared.shapes, key, len)) return false;
+    if (!key_shapes_may_have(&ckv.shared.shapes, key, len)) return false;
     return !long_strings_have(key, len) || has_record(key, len);
 }
 
@@ -249,17 +238,12 @@ static bool is_about_no_record(filtered *f, int first, int last, int step) {
 /* Whether a script names keys of several slots of a cluster: the server refuses its own command, by
  * its name. */
 static bool crosses_slots(filtered *f, int first, int last, int step) {
-    if (last <= first || places_layout() != PLACES_SLOTS) return false;
-    if (!(RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA)) return false;
+    if (last <= first || !places_are_slots()) return false;
+    if (!within_script()) return false;
     uint32_t slot = places_of_string(filter_arg(f, first));
     for (int i = first + step; i <= last; i += step)
         if (places_of_string(filter_arg(f, i)) != slot) return true;
     return false;
-}
-
-static void rename_command(filtered *f, RedisModuleString *name) {
-    RedisModule_RetainString(NULL, name);
-    RedisModule_CommandFilterArgReplace(f, 0, name);
 }
 
 /* Rules that a transaction changes, or a command that a pause holds back, change when nobody looks.
@@ -267,8 +251,7 @@ static void rename_command(filtered *f, RedisModuleString *name) {
 static bool acl_queued;
 
 static void end_change_of_rules(void) {
-    bool within = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_MULTI;
-    if (!within && !transactions_held_back()) permission_changed();
+    if (!within_exec() && !transactions_held_back()) permission_changed();
 }
 
 /* Puts our command in the place of the server's. False: that is left. */
@@ -276,9 +259,9 @@ static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
     if (permission_changing()) end_change_of_rules();
     permission_way way = permission_way_of(f, e->served);
     if (way == PERMISSION_ASKING)
-        rename_command(f, served_asking(e->served));
+        filter_rename(f, served_asking(e->served));
     else if (way == PERMISSION_BY_RULES || (way == PERMISSION_NATIVE && whoever))
-        rename_command(f, served_by_rules(e->served));
+        filter_rename(f, served_by_rules(e->served));
     else
         return way == PERMISSION_DENIED;
     return true;
@@ -287,7 +270,7 @@ static bool serve_by(filtered *f, const catalogue_entry *e, bool whoever) {
 /* Keys of a command of a transaction, which the server would not queue as it finds none of them. */
 static bool queued_in_open_slot(filtered *f, int first, int last, int step) {
     bool open = false;
-    if (places_layout() != PLACES_SLOTS || !is_queued(f)) return false;
+    if (!places_are_slots() || !is_queued(f)) return false;
     for (int i = first; i <= last && !leave_tells_open(filter_arg(f, i), &open);) i += step;
     return open;
 }
@@ -295,7 +278,7 @@ static bool queued_in_open_slot(filtered *f, int first, int last, int step) {
 /* What the server writes of its own and replicas are told in words of which they make a record (of
  * SET k v IFNE x: SET k v) is none on replicas in a cluster either: they are told so behind it. */
 static void tell_replicas(filtered *f, int first, int last, int step) {
-    if (places_layout() != PLACES_SLOTS || now.runs_later || role_follows(ckv.ctx)) return;
+    if (!places_are_slots() || now.runs_later || role_follows(ckv.ctx)) return;
     if (!will_run()) return;
     for (int i = first; i <= last; i += step)
         if (matches(f, i)) untold_note((uint64_t)db_of_sender(), filter_arg(f, i));
@@ -342,7 +325,7 @@ static void serve_command(filtered *f, const catalogue_entry *e, int argc) {
  * under way, as the server lets him when that takes long, begins a transaction. */
 static void on_multi(filtered *f, int argc) {
     if (argc != 1 || is_called(f)) return;
-    queued_begin(sender(f));
+    queued_begin(filter_sender(f));
     transactions_count();
 }
 
@@ -354,8 +337,8 @@ static void on_end(uint64_t client) {
 static void on_exec(filtered *f) {
     untold_exec();
     script_db = db_of_sender();
-    leave_queued(sender(f));
-    queued_exec(sender(f));
+    leave_queued(filter_sender(f));
+    queued_exec(filter_sender(f));
     if (acl_queued) permission_change();
     acl_queued &= queued_open(QUEUED_ANYBODY);
 }
@@ -406,7 +389,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         leave_watched(f, argc);
         break;
     case COMMAND_UNWATCH:
-        if (!is_queued(f)) lent_forget(sender(f));
+        if (!is_queued(f)) lent_forget(filter_sender(f));
         break;
     case COMMAND_DEBUG:
         on_debug(f, e, argc);
@@ -425,7 +408,7 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
         on_exec(f);
         break;
     case COMMAND_DISCARD:
-        on_end(sender(f));
+        on_end(filter_sender(f));
         break;
     case COMMAND_ACL:
         if (permission_changes_by(f)) {
@@ -445,25 +428,24 @@ static void look_at(filtered *f, const catalogue_entry *e, int argc) {
  * now (ASK): there is no such record. Where that is not known (Redis 7.0) what is about other types
  * than strings does not wait. */
 static bool waits_for_records(void) {
-    bool script = RedisModule_GetContextFlags(NULL) & REDISMODULE_CTX_FLAGS_LUA;
-    bool sure = RedisModule_CommandFilterGetClientId != NULL;
+    bool sure = filter_tells_sender();
     bool queued = is_queued(now.command) && (sure || now.entry->leaves_strings);
-    return (script || queued) && will_run();
+    return (within_script() || queued) && will_run();
 }
 
 /* The server itself refuses it where the slot is another node's, and what is not well-formed. */
 static void refuse_moving(filtered *f, const catalogue_entry *e, RedisModuleString *key) {
-    if (!fits(e, RedisModule_CommandFilterArgsCount(f))) {
+    if (!fits(e, filter_argc(f))) {
         RedisModule_FreeString(NULL, key);
         return;
     }
     RedisModule_CommandFilterArgInsert(f, 1, key);
-    rename_command(f, served_moving());
+    filter_rename(f, served_moving());
 }
 
 static bool names_map(filtered *f) {
     bool named = false;
-    for (int i = 1; i < RedisModule_CommandFilterArgsCount(f) && !named; i++)
+    for (int i = 1; i < filter_argc(f) && !named; i++)
         named = places_of_name(filter_arg(f, i)) != PLACES_NONE;
     return named;
 }
@@ -472,18 +454,19 @@ static bool names_map(filtered *f) {
  * the one that comes (an import of the slot had failed there, say). The server would keep it, and
  * the replica would go on without the other. */
 static void restore_over(filtered *f) {
-    int argc = RedisModule_CommandFilterArgsCount(f);
+    int argc = filter_argc(f);
     if (argc < 4 || !role_mirrors() || places_of_name(filter_arg(f, 1)) == PLACES_NONE) return;
     RedisModule_CommandFilterArgInsert(f, argc, RedisModule_CreateString(NULL, "REPLACE", 7));
 }
 
 /* Whether a command writes a file, or EXEC may run one that does, or that is about a map. */
 static bool writes_file(filtered *f) {
-    static const char *const words[] = {"bgsave",       "save",     "psync", "sync",
-                                        "bgrewriteaof", "shutdown", "debug", "exec"};
+    static const renamed_command of[] = {RENAMED_BGSAVE, RENAMED_SAVE,         RENAMED_PSYNC,
+                                         RENAMED_SYNC,   RENAMED_BGREWRITEAOF, RENAMED_SHUTDOWN,
+                                         RENAMED_DEBUG,  RENAMED_EXEC};
     const char *name = renamed_sent(filter_arg(f, 0));
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (!strcasecmp(name, words[w])) return true;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (renamed_is(name, of[i])) return true;
     return false;
 }
 
@@ -502,11 +485,11 @@ static void filter(filtered *f) {
     if (paused) transactions_hold_back();
     /* In the midst of one that is looked at, another module may call one: it is told of moves. */
     struct looked_at before = now;
-    bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(sender(f)));
+    bool runs_later = paused || (queued_open(QUEUED_ANYBODY) && queued_open(filter_sender(f)));
     now = (struct looked_at){.command = f, .entry = e, .runs_later = runs_later};
     bool restores = !strncmp(e->name, "restore", strlen("restore"));
     bool arrives = restores && strcmp(e->name, "restore") != 0; /* -asking: as a map does */
-    leave_how left = leave_begin((leave_how){.client = sender(f),
+    leave_how left = leave_begin((leave_how){.client = filter_sender(f),
                                              .runs_later = runs_later,
                                              .leaves_strings = e->leaves_strings,
                                              .reads = e->reads,
@@ -515,7 +498,7 @@ static void filter(filtered *f) {
                                              .only_db = only_db,
                                              .waits = arrives ? NULL : waits_for_records,
                                              .db = db_of_sender});
-    look_at(f, e, RedisModule_CommandFilterArgsCount(f));
+    look_at(f, e, filter_argc(f));
     RedisModuleString *awaited = leave_begin(left).awaits;
     if (awaited) refuse_moving(f, e, awaited);
     if (restores) restore_over(f);
@@ -558,7 +541,7 @@ static void configure(void) {
     if (prefixes_any()) {
         aof_form_prefixes_changed();
         /* Of a file that is half loaded nobody knows what is to come. */
-        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !role_loads_aside(ckv.ctx));
+        key_shapes_keep(&ckv.shared.shapes, !maps_any() && !role_loads_any(ckv.ctx));
         acl_queued = true;
         transactions_begin_unseen();
         listen_to_new_keys(ckv.ctx);

@@ -7,6 +7,7 @@
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
+#include "server/own_call.h"
 #include "server/reply.h"
 #include "transparent/scanning.h"
 
@@ -214,7 +215,7 @@ static uint64_t ask_for_records(cluster_scan *s, uint64_t from, long long count)
         RedisModule_FreeString(s->ctx, next);
         keep_slots(s, &s->records, before, slot, slot);
     }
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
     RedisModule_Free(options);
     RedisModule_FreeString(s->ctx, number);
     RedisModule_FreeString(s->ctx, word);
@@ -237,8 +238,8 @@ static bool scan_records(cluster_scan *s, uint32_t slot, uint64_t *at) {
 
 /* Goes on in a slot behind the server's own keys. True: all of it has been told. */
 static bool finish_slot(cluster_scan *s, uint32_t slot, scan_position *p) {
-    if (p->phase == SCAN_OWN_AGAIN) return true;
-    if (p->phase == SCAN_OWN) scanning_next_phase(p);
+    if (p->phase == SCAN_NATIVE_AGAIN) return true;
+    if (p->phase == SCAN_NATIVE) scanning_next_phase(p);
     return scan_records(s, slot, &p->at) && !scanning_next_phase(p);
 }
 
@@ -266,7 +267,7 @@ static void reply_scan(cluster_scan *s) {
 int serve_cluster_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     cluster_scan s = {.ctx = ctx, .options = argv + 2, .count = (size_t)argc - 2};
     uint32_t end;
-    if (argc < 2 || places_layout() != PLACES_SLOTS || !read_cursor(argv[1], &s.given))
+    if (argc < 2 || !places_are_slots() || !read_cursor(argv[1], &s.given))
         return native_run(ctx, argv, argc);
     scanning_look_for_moves();
     if (!is_own(&s.given) || !scanning_read_position(s.given.number, &s.position))

@@ -60,7 +60,7 @@ static void add_other(digest *d, RedisModuleString *name, const char *key, size_
     size_t len = 0;
     const char *text = first ? RedisModule_CallReplyStringPtr(first, &len) : NULL;
     add(d, key, key_len, "other", text ? text : "", text ? len : 0, false);
-    if (reply) RedisModule_FreeCallReply(reply);
+    own_call_drop(reply);
 }
 
 static void add_key(RedisModuleCtx *ctx, RedisModuleString *name, RedisModuleKey *key,

@@ -124,7 +124,7 @@ static bool is_over(RedisModuleCtx *ctx, const scan_position *p) {
  * take it for the end. */
 static bool is_too_little(const scanned *s, scan_phase phase, const scan_position *next) {
     bool all_left_out = s->count == 0 && s->left_out > 0;
-    return all_left_out || (phase == SCAN_OWN && next->phase == SCAN_RECORDS);
+    return all_left_out || (phase == SCAN_NATIVE && next->phase == SCAN_RECORDS);
 }
 
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -133,7 +133,7 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     scanning_look_for_moves();
     bool given = !read_cursor(argv[1], &p), done, goes_on;
-    if (given) p = (scan_position){.phase = SCAN_OWN_AGAIN};
+    if (given) p = (scan_position){.phase = SCAN_NATIVE_AGAIN};
     scan_phase phase;
     int pages = 0;
     do {
@@ -179,12 +179,9 @@ static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
 static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
     RedisModuleString *key = NULL;
     for (int i = 0; i < TRIES && !key; i++) {
-        bool trusted = acl_trust(true), left = cmd_scan_leave_expired(role_is_called(ctx));
-        RedisModuleCallReply *reply = own_call(ctx, "crandomkey", "!");
-        cmd_scan_leave_expired(left);
-        acl_trust(trusted);
+        RedisModuleCallReply *reply = scanning_ask(ctx, "crandomkey", NULL, NULL, 0);
         key = reply ? RedisModule_CreateStringFromCallReply(reply) : NULL;
-        if (reply) RedisModule_FreeCallReply(reply);
+        own_call_drop(reply);
         if (!key) return NULL;
         if (scanning_is_served(ctx, key)) return key;
         RedisModule_FreeString(ctx, key);

@@ -5,13 +5,14 @@
 #include "server/acl.h"
 #include "server/own_call.h"
 #include "server/reply.h"
+#include "server/within.h"
 #include "transparent/leave.h"
 #include "transparent/sort_keys.h"
 
 /* What is a set and not to be sorted is sorted in scripts all the same, by what its members are, so
  * that it has the same order everywhere. In a call of ours the server does not know that. */
 static bool needs_order(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LUA)) return false;
+    if (!within_script()) return false;
     if (!sort_keys_in_order(argv, argc)) return false;
     return native_type(ctx, argv[1]) == REDISMODULE_KEYTYPE_SET;
 }

@@ -1,11 +1,11 @@
-/* serve_sort.h: SORT in a transaction. */
+/* serve_sort.h: SORT and SORT_RO with patterns. */
 #ifndef CKV_SERVE_SORT_H
 #define CKV_SERVE_SORT_H
 
-#include "ckv.h"
+#include "commands/commands.h"
 
-/* SORT and SORT_RO with patterns, as they run: what they sort may have changed since they were
- * queued. The server does the rest. */
-int serve_sort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+/* As they run: what they sort may have changed since the filter saw them, as they were queued. The
+ * server does the rest. */
+command serve_sort;
 
 #endif

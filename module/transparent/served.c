@@ -14,6 +14,7 @@
 #include "transparent/serve_info.h"
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
+#include "transparent/serve_moves.h"
 #include "transparent/serve_sort.h"
 
 #include <stdio.h>
@@ -177,7 +178,7 @@ static command_entry entry_of(const served_command *s) {
  * own, or who may not run it would be told that he may not have the key. But in a cluster newer
  * servers look by them for the node that has them. */
 static bool hides_keys(void) {
-    return places_layout() != PLACES_SLOTS || !version_is_redis(REDIS_8_2);
+    return !places_are_slots() || !version_is_redis(REDIS_8_2);
 }
 
 /* One of the two; without a syntax, so that the server lets any number of arguments pass: the
@@ -194,7 +195,7 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool ask
     e.syntax = NULL;
     e.function = entries[served][asks];
     /* Counted keys are there or not: the server would check them whatever they are. */
-    if (asks && e.keys == KEYS_COUNTED && places_layout() != PLACES_SLOTS) e.keys = KEYS_NONE;
+    if (asks && e.keys == KEYS_COUNTED && !places_are_slots()) e.keys = KEYS_NONE;
     if ((asks && e.keys != KEYS_COUNTED && hides_keys()) || s->keys == SERVED_CURSOR)
         e.key_flags |= REDISMODULE_CMD_KEY_NOT_KEY;
     if (register_command(ctx, &e) != REDISMODULE_OK) return NULL;

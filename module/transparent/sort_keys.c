@@ -128,8 +128,7 @@ bool sort_keys_can_tell(RedisModuleString **argv, int argc) {
         if (i + 1 < argc) written = argv[i + 1];
     }
     if (words != options || words > 1) return false;
-    return places_layout() != PLACES_SLOTS ||
-           places_of_string(argv[1]) == places_of_string(written);
+    return !places_are_slots() || places_of_string(argv[1]) == places_of_string(written);
 }
 
 void sort_keys_leave(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,

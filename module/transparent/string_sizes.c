@@ -2,7 +2,6 @@
 #include "transparent/string_sizes.h"
 
 #include "core/base/random.h"
-#include "core/map/map_scan.h"
 #include "keyspace/maps.h"
 
 #include <inttypes.h>

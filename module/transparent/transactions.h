@@ -6,9 +6,10 @@
  * was a filter, a command that blocks or that a pause holds back runs when nobody looks. So from
  * time to time, while there may be any, the server is asked for its clients:
  *
- *      begin, begin_unseen, hold_back, await -> timer -> CLIENT LIST -> queued_counted ... -+
- *                                                 ^                                         |
- *                                                 +--------- until nothing is doubted ------+
+ *      queued_begin, begin_unseen,
+ *      hold_back, queued_await -> timer -> CLIENT LIST -> queued_counted ... -+
+ *                                   ^                                         |
+ *                                   +--------- until nothing is doubted ------+
  */
 #ifndef CKV_TRANSACTIONS_H
 #define CKV_TRANSACTIONS_H

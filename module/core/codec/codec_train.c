@@ -1,5 +1,4 @@
 /* codec_train.c: learning a codec from records. See codec_train.h. */
-#define ZSTD_STATIC_LINKING_ONLY
 #define ZDICT_STATIC_LINKING_ONLY
 #include "codec/codec_train.h"
 #include "codec/codec_inside.h"
@@ -7,7 +6,6 @@
 
 #include <string.h>
 #include <zdict.h>
-#include <zstd.h>
 
 /* Keys get at most this share of a codec's memory, 1 in n. */
 #define KEYS_SHARE 4

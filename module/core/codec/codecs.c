@@ -71,7 +71,7 @@ bool codecs_in_use(const codecs *all, uint8_t id) {
 
 void codecs_remove_unused(codecs *all) {
     for (uint32_t id = 1; id < CODECS_MAX; id++)
-        if (all->by_id[id] && !all->held[id] && !codecs_in_use(all, (uint8_t)id))
+        if (all->by_id[id] && !all->retained[id] && !codecs_in_use(all, (uint8_t)id))
             codecs_remove(all, (uint8_t)id);
 }
 

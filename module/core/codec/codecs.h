@@ -19,7 +19,7 @@ typedef struct codecs {
     const mem *mem;
     codec *by_id[CODECS_MAX];
     _Atomic uint64_t pages[CODECS_MAX]; /* that name it; maps are freed on other threads, too */
-    uint32_t held[CODECS_MAX];          /* by batches for other threads */
+    uint32_t retained[CODECS_MAX];      /* by batches for other threads */
     size_t bytes;                       /* of all of them */
     uint64_t last_number;
     uint8_t current;
@@ -41,9 +41,9 @@ void codecs_set_zstd_level(codecs *all, int zstd_level);
 uint32_t codecs_add(codecs *all, codec *c);
 /* The id of a codec that is the same, byte by byte in a file; CODECS_MAX: there is none. */
 uint32_t codecs_find(const codecs *all, const uint8_t *file, size_t len);
-/* Frees a codec that is not in use, nor held. */
+/* Frees a codec that is not in use, nor retained. */
 void codecs_remove(codecs *all, uint8_t id);
-/* Frees all that are not in use, and held by nobody. */
+/* Frees all that are not in use, and retained by nobody. */
 void codecs_remove_unused(codecs *all);
 /* From now on new values are written with this one; what has drifted is counted anew. */
 void codecs_use(codecs *all, uint8_t id);
@@ -66,11 +66,11 @@ bool codecs_in_use(const codecs *all, uint8_t id);
 
 /* A batch of what another thread encodes or decodes keeps a codec, which nothing else may need any
  * more, until it is let go. */
-static inline void codecs_hold(codecs *all, uint8_t id) {
-    all->held[id]++;
+static inline void codecs_retain(codecs *all, uint8_t id) {
+    all->retained[id]++;
 }
-static inline void codecs_let_go(codecs *all, uint8_t id) {
-    all->held[id]--;
+static inline void codecs_release(codecs *all, uint8_t id) {
+    all->retained[id]--;
 }
 
 /* NULL: there is none of that id. */

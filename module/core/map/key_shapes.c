@@ -73,7 +73,7 @@ void key_shapes_add(key_shapes *s, const void *key, size_t len) {
     if (++s->set > MOST_SET) s->whole = false;
 }
 
-bool key_shapes_may_hold(const key_shapes *s, const void *key, size_t len) {
+bool key_shapes_may_have(const key_shapes *s, const void *key, size_t len) {
     if (!s->whole) return true;
     uint32_t at = bit_of(key, len);
     return s->bits[at / 8] >> at % 8 & 1;

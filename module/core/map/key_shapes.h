@@ -44,7 +44,7 @@ void key_shapes_clear(key_shapes *s);
 
 void key_shapes_add(key_shapes *s, const void *key, size_t len);
 /* Whether a key may have a record. */
-bool key_shapes_may_hold(const key_shapes *s, const void *key, size_t len);
+bool key_shapes_may_have(const key_shapes *s, const void *key, size_t len);
 
 /* The bytes for a file, KEY_SHAPES_BYTES of them; 0: there is nothing to be told. */
 size_t key_shapes_save(const key_shapes *s, const uint8_t **bytes);

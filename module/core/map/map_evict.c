@@ -8,7 +8,7 @@
 #define SHARE 4 /* one in so many records of a bucket goes at a time */
 
 #define LATELY          64 /* calls, of which `scarcity` knows */
-#define NOTHING         0.9
+#define TOO_FEW         0.9
 #define ENOUGH          0.5
 #define HORIZON_MS      1000.0 /* the nearest */
 #define HORIZON_FARTHER 1.05
@@ -113,7 +113,7 @@ static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_g
 static bool take_note(map_eviction *how, bool few) {
     bool now_and_then = how->random++ % SHARE == 0;
     how->scarcity += ((few ? 1.0 : 0.0) - how->scarcity) / LATELY;
-    if (how->scarcity > NOTHING)
+    if (how->scarcity > TOO_FEW)
         how->horizon_ms *= HORIZON_FARTHER;
     else if (how->scarcity < ENOUGH)
         how->horizon_ms *= HORIZON_NEARER;
@@ -121,7 +121,7 @@ static bool take_note(map_eviction *how, bool few) {
     if (how->horizon_ms > (double)EXPIRY_TTL_MAX_MS) how->horizon_ms = (double)EXPIRY_TTL_MAX_MS;
     /* A quarter goes at a time, so that a bucket is to age once in four times: unless there is
      * nothing to take anywhere. */
-    return few && (now_and_then || how->scarcity > NOTHING);
+    return few && (now_and_then || how->scarcity > TOO_FEW);
 }
 
 uint32_t map_evict(map *m, uint32_t bucket_index, map_eviction *how, map_gone *told,

@@ -12,7 +12,7 @@ void recode_begin(recode_batch *b, map_shared *shared) {
     b->codec = codecs_current_id(&shared->codecs);
     b->effort = codecs_effort_moved(&shared->codecs);
     b->count = b->left = 0;
-    codecs_hold(&shared->codecs, b->codec);
+    codecs_retain(&shared->codecs, b->codec);
 }
 
 static const page *copy_of(const recode_batch *b, uint32_t i) {
@@ -20,8 +20,8 @@ static const page *copy_of(const recode_batch *b, uint32_t i) {
 }
 
 void recode_end(recode_batch *b, map_shared *shared) {
-    for (uint32_t i = 0; i < b->count; i++) codecs_let_go(&shared->codecs, copy_of(b, i)->codec);
-    codecs_let_go(&shared->codecs, b->codec);
+    for (uint32_t i = 0; i < b->count; i++) codecs_release(&shared->codecs, copy_of(b, i)->codec);
+    codecs_release(&shared->codecs, b->codec);
     b->count = 0;
 }
 
@@ -44,7 +44,7 @@ static void add(recode_batch *b, map *m, uint32_t bucket_index, const page *p) {
                                 .was = p,
                                 .from = codecs_get(&m->shared->codecs, p->codec)};
     memcpy(b->copies[i], p, p->cap);
-    codecs_hold(&m->shared->codecs, p->codec);
+    codecs_retain(&m->shared->codecs, p->codec);
 }
 
 bool recode_fill(recode_batch *b, map *m, uint32_t bucket_index) {

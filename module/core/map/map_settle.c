@@ -19,11 +19,11 @@ void young_batch_begin(young_batch *b, const mem *m, map_shared *shared, size_t 
     b->used = b->cap = 0;
     b->most = most;
     b->bytes = NULL;
-    codecs_hold(&shared->codecs, b->codec);
+    codecs_retain(&shared->codecs, b->codec);
 }
 
 void young_batch_end(young_batch *b, map_shared *shared) {
-    codecs_let_go(&shared->codecs, b->codec);
+    codecs_release(&shared->codecs, b->codec);
     if (b->bytes) b->mem->free(b->bytes);
     b->bytes = NULL;
     b->count = 0;

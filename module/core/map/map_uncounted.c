@@ -12,7 +12,7 @@ static uncounted_batch *new_batch(codecs *codecs, uint8_t codec) {
     b->codec = codec;
     b->counted_out = false;
     b->count = b->used = 0;
-    codecs_hold(codecs, codec);
+    codecs_retain(codecs, codec);
     return b;
 }
 
@@ -72,7 +72,7 @@ void uncounted_end(map_shared *s, uncounted_batch *b) {
         count_out(b->items[i].from, b->items[i].raw_len);
     for (int i = 0; i < UNCOUNTED_AWAY; i++)
         if (s->uncounted.away[i] == b) s->uncounted.away[i] = NULL;
-    codecs_let_go(&s->codecs, b->codec);
+    codecs_release(&s->codecs, b->codec);
     mem_libc.free(b);
 }
 

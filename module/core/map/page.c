@@ -183,7 +183,7 @@ void page_set_large(const page_walk *w, large *l, uint8_t tag) {
 
 uint32_t page_expiry_growth(const page *p, uint16_t code) {
     if (code == EXPIRY_NONE || p->flags & PAGE_EXPIRY) return 0;
-    return BASE_BYTES + 2 * page_records(p);
+    return PAGE_BASE_BYTES + 2 * page_records(p);
 }
 
 uint32_t page_growth(const page *p, uint32_t len, bool is_head, uint16_t code) {
@@ -223,13 +223,13 @@ static void make_wide(page *p) {
 }
 
 static void set_base(page *p, uint64_t base) {
-    for (int i = 0; i < BASE_BYTES; i++) p->body[i] = (uint8_t)(base >> (8 * i));
+    for (int i = 0; i < PAGE_BASE_BYTES; i++) p->body[i] = (uint8_t)(base >> (8 * i));
 }
 
 uint64_t page_base(const page *p) {
     uint64_t base = 0;
     if (p->flags & PAGE_EXPIRY)
-        for (int i = 0; i < BASE_BYTES; i++) base |= (uint64_t)p->body[i] << (8 * i);
+        for (int i = 0; i < PAGE_BASE_BYTES; i++) base |= (uint64_t)p->body[i] << (8 * i);
     return base;
 }
 
@@ -242,10 +242,11 @@ static void make_expiring(page *p, uint64_t base) {
     uint32_t code_bytes = 2 * page_records(p);
     uint32_t front = p->slots * (1 + len_bytes(p));
     if (p->flags & PAGE_USES)
-        memmove(p->body + BASE_BYTES + front + code_bytes, p->body + front, uses_bytes(p->slots));
-    memmove(p->body + BASE_BYTES, p->body, front);
+        memmove(p->body + PAGE_BASE_BYTES + front + code_bytes, p->body + front,
+                uses_bytes(p->slots));
+    memmove(p->body + PAGE_BASE_BYTES, p->body, front);
     p->flags |= PAGE_EXPIRY;
-    p->used = (uint16_t)(p->used + BASE_BYTES + code_bytes);
+    p->used = (uint16_t)(p->used + PAGE_BASE_BYTES + code_bytes);
     memset(codes(p), 0xff, code_bytes);
     set_base(p, base);
 }

@@ -84,7 +84,7 @@
 
 #define PAGE_USES_MAX 3
 
-#define BASE_BYTES 6 /* of the base, if EXPIRY */
+#define PAGE_BASE_BYTES 6 /* of the base, if EXPIRY */
 
 typedef struct page {
     uint16_t cap, used, slots;
@@ -121,7 +121,7 @@ static inline uint8_t page_head_tag(uint64_t hash) {
 }
 
 static inline uint8_t *page_tags(const page *p) {
-    return (uint8_t *)p->body + (p->flags & PAGE_EXPIRY ? BASE_BYTES : 0);
+    return (uint8_t *)p->body + (p->flags & PAGE_EXPIRY ? PAGE_BASE_BYTES : 0);
 }
 static inline bool page_is_member(uint8_t tag) {
     return tag < PAGE_TAG_SINGLE;

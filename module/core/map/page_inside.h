@@ -42,7 +42,7 @@ static inline uint32_t bytes_before_uses(const page *p) {
 
 static inline uint32_t array_bytes(const page *p) {
     uint32_t bytes = bytes_before_uses(p);
-    if (p->flags & PAGE_EXPIRY) bytes += BASE_BYTES;
+    if (p->flags & PAGE_EXPIRY) bytes += PAGE_BASE_BYTES;
     if (p->flags & PAGE_USES) bytes += uses_bytes(p->slots);
     return bytes;
 }

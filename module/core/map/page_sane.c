@@ -37,7 +37,7 @@ bool page_sane(const page *p, size_t bytes) {
     if (p->used > p->cap || p->used < PAGE_HEADER_BYTES) return false;
     if (p->flags & ~(PAGE_WIDE | PAGE_EXPIRY | PAGE_LARGES | PAGE_USES | PAGE_FAST)) return false;
     uint32_t least = PAGE_HEADER_BYTES + p->slots * (1 + len_bytes(p));
-    if (p->flags & PAGE_EXPIRY) least += BASE_BYTES;
+    if (p->flags & PAGE_EXPIRY) least += PAGE_BASE_BYTES;
     if (p->flags & PAGE_USES) least += uses_bytes(p->slots);
     if (least > p->used) return false;
     least = PAGE_HEADER_BYTES + array_bytes(p);

@@ -6,7 +6,6 @@
 
 #include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
 
 static size_t live; /* bytes */
 static bool refuses;

@@ -12,7 +12,7 @@ static const uint64_t secret[2] = {7, 8};
 static const mem plain = {malloc, realloc, free, malloc_usable_size};
 
 static bool may_hold(const key_shapes *s, const char *key) {
-    return key_shapes_may_hold(s, key, strlen(key));
+    return key_shapes_may_have(s, key, strlen(key));
 }
 
 static void add(key_shapes *s, const char *key) {
@@ -129,7 +129,7 @@ static bool tells_apart(const key_shapes *s) {
 }
 
 static void check_all(const key_shapes *s) {
-    for (int i = 0; i < KEYS; i++) CHECK(key_shapes_may_hold(s, keys[i], lens[i]));
+    for (int i = 0; i < KEYS; i++) CHECK(key_shapes_may_have(s, keys[i], lens[i]));
     CHECK(s->whole && tells_apart(s));
 }
 
@@ -160,7 +160,7 @@ static void test_maps_and_files(void) {
 
     map_free(m);
     map_shared_clear(&shared);
-    CHECK(!key_shapes_may_hold(&shared.shapes, keys[0], lens[0]));
+    CHECK(!key_shapes_may_have(&shared.shapes, keys[0], lens[0]));
     map_shared_free(&shared);
 }
 

@@ -3,7 +3,6 @@
 #include "../test.h"
 #include "codec/codec_train.h"
 #include "group.h"
-#include "map/map_evict.h"
 #include "map/map_inside.h"
 #include "map/map_recode.h"
 #include "map/map_reencode.h"

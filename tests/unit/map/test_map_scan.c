@@ -1,6 +1,5 @@
 /* A scan while the map grows and shrinks: what is there all the time is visited at least once. */
 #include "../test.h"
-#include "base/siphash.h"
 #include "map/map_scan.h"
 
 #include <malloc.h>
