@@ -14,6 +14,7 @@
 
 #define LIMIT_US 1000000
 #define STEP_MS  10
+#define LOOK     10 /* steps, until it is asked whether slots were given back */
 /* Of a slot all who are held ask at once. */
 #define DOWN_US 1000
 
@@ -92,9 +93,10 @@ void held_reply(RedisModuleCtx *ctx, int db, uint32_t place) {
     all.list[all.count++] = (held){client, db, place, clock_monotonic_us()};
 }
 
-/* Whether a command for this place would be served now. */
-static bool has_arrived(int db, uint32_t place) {
-    return maps_at(db, place) || tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_NO;
+/* Whether a command for this place would be served now, or (`look`) never will be. */
+static bool is_decided(int db, uint32_t place, bool look) {
+    return maps_at(db, place) || tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_NO ||
+           (look && tryagain_is_given_back(place));
 }
 
 /* Lets those go who need not wait any more. Many wait for the same slot: it is asked about once. */
@@ -104,13 +106,14 @@ static void step(RedisModuleCtx *ctx, void *unused) {
     size_t kept = 0;
     int db = -1;
     uint32_t place = 0;
-    bool arrived = false;
+    static unsigned count;
+    bool decided = false, look = ++count % LOOK == 0;
     for (size_t i = 0; i < all.count; i++) {
         held h = all.list[i];
-        if (h.db != db || h.place != place) arrived = has_arrived(h.db, h.place);
+        if (h.db != db || h.place != place) decided = is_decided(h.db, h.place, look);
         db = h.db;
         place = h.place;
-        if (arrived || now_us - h.since_us >= LIMIT_US)
+        if (decided || now_us - h.since_us >= LIMIT_US)
             RedisModule_UnblockClient(h.client, NULL);
         else
             all.list[kept++] = h;

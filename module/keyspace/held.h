@@ -4,7 +4,7 @@
  * TRYAGAIN is right for them, but cluster clients try again a few times only, which is over (in
  * redis-py, after 0.4 s) before a slot of any size has arrived. So a client is held, until the map
  * is there or the server serves the slot for good; then its command runs as if it came now. After a
- * second it gets TRYAGAIN.
+ * second, or a tenth of one after the slot was given back, it gets TRYAGAIN.
  *
  * Who can't wait gets that at once: in a transaction, in a script. So does who tracks keys: the
  * server would not take note of what a command has read when it is not the server that runs it.

@@ -8,6 +8,7 @@
 #include "server/role.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Asks for a key by a command that writes, but does and announces nothing where there is no such
@@ -52,7 +53,7 @@ static bool is_elsewhere(int db, RedisModuleString *name, bool (*is)(RedisModule
 }
 
 tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
-    if (places_layout() != PLACES_SLOTS || role_follows(ctx)) return TRYAGAIN_NO;
+    if (!places_are_slots() || role_follows(ctx)) return TRYAGAIN_NO;
     RedisModuleString *name = places_name(place);
     bool elsewhere = is_elsewhere(db, name, refused);
     RedisModule_FreeString(ckv.ctx, name);
@@ -60,26 +61,36 @@ tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
 }
 
 bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key) {
-    bool asks = places_layout() == PLACES_SLOTS && !role_follows(ctx);
+    bool asks = places_are_slots() && !role_follows(ctx);
     return asks && is_elsewhere(db, key, sent_away);
 }
 
-static bool ask_whether_down(void) {
-    static const char down[] = "cluster_state:fail";
+/* Whether a word is in what a command of CLUSTER tells. */
+typedef enum { TOLD_NOTHING, TOLD_WITHOUT, TOLD_WITH } told;
+
+static told cluster_tells(const char *command, const char *subcommand, const char *word) {
     size_t len = 0;
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "cluster|info", "c", "INFO");
+    RedisModuleCallReply *reply = own_call(ckv.ctx, command, "c", subcommand);
     const char *text = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
-    bool is = text && len >= strlen(down) && !memcmp(text, down, strlen(down));
-    if (reply) RedisModule_FreeCallReply(reply);
-    return is;
+    told tells = !text                                   ? TOLD_NOTHING
+                 : memmem(text, len, word, strlen(word)) ? TOLD_WITH
+                                                         : TOLD_WITHOUT;
+    own_call_drop(reply);
+    return tells;
 }
 
 bool tryagain_is_down(uint64_t believed_us) {
     static uint64_t asked_us;
     static bool down;
     uint64_t now_us = clock_monotonic_us();
-    if (places_layout() != PLACES_SLOTS) return false;
+    if (!places_are_slots()) return false;
     if (now_us - asked_us < believed_us) return down;
     asked_us = now_us;
-    return down = ask_whether_down();
+    return down = cluster_tells("cluster|info", "INFO", "cluster_state:fail") == TOLD_WITH;
+}
+
+bool tryagain_is_given_back(uint32_t place) {
+    char open[sizeof " [16383-"]; /* as this node's line says, and no other's */
+    snprintf(open, sizeof open, " [%u-", place);
+    return !tryagain_is_down(0) && cluster_tells("cluster|nodes", "NODES", open) == TOLD_WITHOUT;
 }

@@ -29,4 +29,8 @@ bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key);
  * long (us), as the server goes over all its slots for it. */
 bool tryagain_is_down(uint64_t believed_us);
 
+/* Whether a slot that is refused here is no longer open, neither on its way here nor away: what is
+ * awaited will not come. The server writes down all nodes for it. */
+bool tryagain_is_given_back(uint32_t place);
+
 #endif

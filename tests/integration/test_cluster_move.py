@@ -263,6 +263,20 @@ def test_who_tracks_keys_is_not_held(moving):
         took.append(time.monotonic() - started)
 
 
+def test_nobody_waits_on_where_the_slot_is_given_back(moving):
+    source, target = moving
+    slot, took = slot_of(b"k"), []
+    while not took or min(took) >= 0.9:
+        assert len(took) < 5, took
+        started = time.monotonic()
+        held = [Held(target, "CGET", "k"), Held(target, "CSET", "k", "lost")]
+        target.ask("CLUSTER", "SETSLOT", slot, "STABLE")
+        assert all(is_try_again(h.answer()) for h in held)
+        took.append(time.monotonic() - started)
+        target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+    assert target.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) == []
+
+
 def test_transaction_and_script_on_the_target(moving):
     source, target = moving
     script = "return redis.call('CSET', KEYS[1], 'script')"
