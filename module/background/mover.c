@@ -36,6 +36,7 @@
 #define FREE_SHARE  0.02       /* of ckv.maxmemory: with less, nothing more moves in */
 #define STOP_ROOM   (64 << 10) /* bytes: with less, nothing more moves out, */
 #define RESUME_ROOM (1 << 20)  /* and goes on with so much */
+#define EARLY_TRIES 4          /* where room is made, at a time */
 
 /* How long a long value waits for room to be young, and for how long others then do not. */
 #define PATIENCE_US   1000000
@@ -188,14 +189,30 @@ static bool select_next(RedisModuleCtx *ctx) {
     return false;
 }
 
-/* In one database. False: there was none. */
-static bool take_back(RedisModuleCtx *ctx) {
+/* Whether the server's own limit is so near that something would go for what is aside. */
+static bool is_room_short(void) {
+    return maxmemory_now()->wanted_limit > 0 && maxmemory_room() < 0;
+}
+
+/* What is changed piece by piece: to encode it each time would take longer than all else. */
+static bool is_long(RedisModuleCtx *ctx, RedisModuleString *name) {
+    RedisModuleKey *key = RedisModule_OpenKey(
+        ctx, name, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
+    size_t len =
+        RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_STRING ? RedisModule_ValueLength(key) : 0;
+    RedisModule_CloseKey(key);
+    return len > NATIVE_CHANGED_IN_PART;
+}
+
+/* In one database; `early`: also what is not due yet. False: there was none. */
+static bool take_back(RedisModuleCtx *ctx, bool early) {
     size_t len;
-    if (!back.name) back.name = aside_next_due();
+    if (!back.name) back.name = early ? aside_next_early() : aside_next_due();
     if (!back.name) return false;
     const char *key = RedisModule_StringPtrLen(back.name, &len);
     if (belongs_in(key, len) && select_next(ctx)) {
-        if (take_in(ctx, back.name, &mover.jobs[MOVER_IN].saved_bytes) == MOVE_LATER)
+        bool stays = early && is_long(ctx, back.name);
+        if (stays || take_in(ctx, back.name, &mover.jobs[MOVER_IN].saved_bytes) == MOVE_LATER)
             put_aside(back.name);
         return true;
     }
@@ -382,9 +399,10 @@ static void earn(uint64_t now_us, unsigned percent) {
 }
 
 /* False: there was nothing to take back. */
-static bool take_slice(RedisModuleCtx *ctx, uint64_t until_us) {
+static bool take_slice(RedisModuleCtx *ctx, uint64_t until_us, bool early) {
     bool some = false;
-    while (clock_monotonic_us() < until_us && !way_kept_by(MOVER_IN) && take_back(ctx)) some = true;
+    while (clock_monotonic_us() < until_us && !way_kept_by(MOVER_IN) && take_back(ctx, early))
+        some = true;
     go_on(ctx, MOVER_IN, until_us);
     go_on(ctx, MOVER_OUT, until_us);
     return some;
@@ -398,11 +416,12 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     if (!kept && has_work() && tryagain_is_down(DOWN_US)) kept = "a cluster that is down";
     if (!kept) look_for_work(ctx);
     if (kept == the_primary && !maps_any()) prefixes_forget_leaving(); /* it has carried all out */
-    bool some = note_waits(kept), busy = !some || busy_clients(ctx);
+    bool early = aside_any_early() && is_room_short();
+    bool some = note_waits(kept), busy = (!some || busy_clients(ctx)) && !early;
     unsigned percent = (unsigned)ckv.config.move_cpu;
     earn(now_us, busy || percent > IDLE_PERCENT ? percent : IDLE_PERCENT);
     if (!kept && mover.allowance_us > 0)
-        some |= take_slice(ctx, now_us + (uint64_t)mover.allowance_us);
+        some |= take_slice(ctx, now_us + (uint64_t)mover.allowance_us, early);
     uint64_t took_us = clock_thread_us() - began_us;
     mover.allowance_us -= (double)took_us;
     if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;
@@ -415,6 +434,14 @@ void mover_start(RedisModuleCtx *ctx) {
 }
 
 /* ---- for others ------------------------------------------------------------------------------ */
+
+size_t mover_make_room(RedisModuleCtx *ctx) {
+    const int64_t *saved = &mover.jobs[MOVER_IN].saved_bytes;
+    int64_t before = *saved;
+    if (!aside_any_early() || places_are_slots() || kept_by(ctx) || way_kept_by(MOVER_IN)) return 0;
+    for (int i = 0; i < EARLY_TRIES && take_back(ctx, true); i++) continue;
+    return *saved > before ? (size_t)(*saved - before) : 0;
+}
 
 void mover_begin_anew(void) {
     job *in = &mover.jobs[MOVER_IN], *out = &mover.jobs[MOVER_OUT];

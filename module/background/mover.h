@@ -36,6 +36,11 @@ void mover_start(RedisModuleCtx *ctx);
 /* Other keys are there than before: a file is loaded, databases are swapped. */
 void mover_begin_anew(void);
 
+/* Strings that are the server's for a while move in before their time, some at a time, so that
+ * nothing has to go for them. Returns the bytes that this frees. In a cluster, where others have to
+ * be told, that is left to the timer. */
+size_t mover_make_room(RedisModuleCtx *ctx);
+
 /* CKV MOVE. Returns an error, or NULL. */
 const char *mover_move(mover_way way, const char *prefix, size_t len);
 

@@ -2,6 +2,7 @@
 #include "background/room.h"
 
 #include "background/evict_other_keys.h"
+#include "background/mover.h"
 #include "background/settle.h"
 #include "core/map/map_evict.h"
 #include "keyspace/map_home.h"
@@ -35,7 +36,8 @@ static struct {
     uint64_t exhausted_us;                  /* when nothing was found; 0: not so */
     bool nothing_there;                     /* because there was no record that may go */
     uint64_t exhausted_written;             /* what had been written by then */
-    uint64_t freed_records, freed_others;   /* bytes, lately */
+    uint64_t freed_records, freed_others;   /* bytes, lately; */
+    uint64_t freed_aside;                   /* by what moved in again */
     balance weights;
     bool making;   /* right now */
     bool by_timer; /* and no client's command is under way */
@@ -122,20 +124,22 @@ static bool turn_of_others(void) {
 
 uint64_t room_make(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
-    bool young = true;
-    if (room.by_timer) { /* only what was freed lately is to count */
+    bool young = true, aside = others || room.by_timer; /* another module may have them open */
+    if (room.by_timer) {                                /* only what was freed lately is to count */
         room.freed_records /= 2;
         room.freed_others /= 2;
     }
     room.making = true;
-    double wanted = (double)(room.freed_records + room.freed_others) + bytes;
-    while ((double)(room.freed_records + room.freed_others) < wanted) {
-        size_t freed = others && turn_of_others() ? others_evict(ctx, &room.how, room.by_timer) : 0;
-        room.freed_others += freed;
+    double wanted = (double)room_freed() + bytes;
+    while ((double)room_freed() < wanted) {
+        size_t freed = aside ? mover_make_room(ctx) : 0;
+        room.freed_aside += freed;
+        aside = freed > 0; /* what is in vain is not tried again */
+        if (freed == 0 && others && turn_of_others())
+            room.freed_others += freed = others_evict(ctx, &room.how, room.by_timer);
         if (freed == 0 && young) {
-            freed = settle_some();
-            room.freed_records += freed;
-            young = freed > 0; /* if it is in vain, it is not tried again */
+            room.freed_records += freed = settle_some();
+            young = freed > 0;
         }
         evicted += freed > 0;
         if (freed == 0 && !evict_bucket(ctx, &evicted)) break;
@@ -156,7 +160,7 @@ bool room_exhausted(void) {
 }
 
 uint64_t room_freed(void) {
-    return room.freed_records + room.freed_others;
+    return room.freed_records + room.freed_others + room.freed_aside;
 }
 
 bool room_being_made(void) {

@@ -1,6 +1,7 @@
 /*
- * room.h: making room, by evicting records and other keys, in proportion to what they take, and by
- * encoding what is young. When, and how much, is evict.h's to say.
+ * room.h: making room, by evicting records and other keys, in proportion to what they take, and,
+ * before that, by encoding what is young and what is the server's for a while. When, and how much,
+ * is evict.h's to say.
  */
 #ifndef CKV_ROOM_H
 #define CKV_ROOM_H

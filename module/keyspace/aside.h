@@ -9,7 +9,7 @@
  *      open slots    whose map may be on another node of a cluster
  *
  * Their names are kept in two generations. Whoever is not named again for a minute or two is due:
- * background/mover.c takes it in.
+ * background/mover.c takes it in; sooner where memory is short, but not what is watched.
  */
 #ifndef CKV_ASIDE_H
 #define CKV_ASIDE_H
@@ -17,10 +17,16 @@
 #include "ckv.h"
 
 void aside_note(const RedisModuleString *name);
+void aside_note_watched(const RedisModuleString *name);
 bool aside_has(const RedisModuleString *name);
 
 /* A name that is due, which is forgotten; the caller frees it. NULL: none. */
 RedisModuleString *aside_next_due(void);
+
+/* The same where memory is short: whether there may be one, which has not been named for a second
+ * or since many others were; and a name that is. */
+bool aside_any_early(void);
+RedisModuleString *aside_next_early(void);
 
 /* Whether names were forgotten before they were due, because there were too many; asks once. */
 bool aside_has_lost(void);

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 
 import pytest
 
@@ -396,3 +397,64 @@ def test_who_tracks_is_told_of_nobody_elses_keys(told):
         tracking.ping()
     assert sum(name.startswith(b"other:") for name in names) > 100
     assert not [name for name in told_of if name.startswith(b"other:")]
+
+
+# ---- strings that are the server's for a while -------------------------------------------------------------------------------
+
+STRINGS, STRING = 10_000, b'{"id":%d,"name":"someone","mail":"someone@example.com","city":"somewhere","level":3}' * 5
+
+
+def compressed(r, above):
+    """Strings in ckv, which take several times as much outside, and `above` bytes of memory besides."""
+    pipe = r.pipeline(transaction=False)
+    for i in range(STRINGS):
+        pipe.set(f"key:{i}", STRING % ((i,) * 5))
+    pipe.execute()
+    assert r.execute_command("CKV", "TRAIN") == b"OK"
+    assert is_settled(r)
+    limit(r, above)
+
+
+def read_all(r):
+    """By a command that only the server can run."""
+    for first in range(0, STRINGS, 100):
+        pipe = r.pipeline(transaction=False)
+        for i in range(first, first + 100):
+            pipe.bitcount(f"key:{i}")
+        pipe.execute()
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random"])
+def test_nothing_is_evicted_for_what_is_only_read(own_server, policy):
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": policy})
+    with server.client() as r:
+        compressed(r, 2000 * KB)
+        read_all(r)
+        assert r.dbsize() >= STRINGS * 0.95, r.info("stats")["evicted_keys"]
+        assert r.info("ckv")["ckv_moved_out"] >= STRINGS * 0.95
+
+
+def test_writes_are_allowed_again_soon(own_server):
+    """Long before the minute that strings stay outside for where there is memory."""
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "noeviction"})
+    with server.client() as r:
+        compressed(r, 1500 * KB)
+        read_all(r)
+        began = time.monotonic()
+        wait_for(lambda: not is_error(reply(r, "SET", "new", "x")))
+        assert time.monotonic() - began < 60
+        assert r.dbsize() == STRINGS + 1
+
+
+def test_what_is_watched_stays_where_its_expiry_is_seen(own_server):
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-lru"})
+    with server.client() as r, server.client() as watching:
+        r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)  # which would tell who watches
+        compressed(r, 2000 * KB)
+        r.set("a watched", STRING, px=2000)  # the first of all names
+        watching.execute_command("WATCH", "a watched")
+        read_all(r)
+        time.sleep(2.1)
+        watching.execute_command("MULTI")
+        watching.execute_command("SET", "not", "done")
+        assert watching.execute_command("EXEC") is None
