@@ -12,6 +12,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
 #include "keyspace/replicate.h"
+#include "keyspace/string_bytes.h"
 #include "keyspace/tryagain.h"
 #include "server/busy.h"
 #include "server/child.h"
@@ -420,8 +421,10 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     bool some = note_waits(kept), busy = (!some || busy_clients(ctx)) && !early;
     unsigned percent = (unsigned)ckv.config.move_cpu;
     earn(now_us, busy || percent > IDLE_PERCENT ? percent : IDLE_PERCENT);
+    string_bytes_by_timer(true);
     if (!kept && mover.allowance_us > 0)
         some |= take_slice(ctx, now_us + (uint64_t)mover.allowance_us, early);
+    string_bytes_by_timer(false);
     uint64_t took_us = clock_thread_us() - began_us;
     mover.allowance_us -= (double)took_us;
     if (took_us > ckv.stats.longest_slice_us) ckv.stats.longest_slice_us = took_us;

@@ -6,7 +6,7 @@
 
 /* Bytes that a string takes in the table of keys, which MEMORY USAGE does not count. */
 #define TABLE_BYTES 12
-/* Every so many strings the server is asked. */
+/* Every so many strings the server is asked, where it may be. */
 #define ASKED_EVERY  32
 #define ASKED_WEIGHT 0.1
 
@@ -14,6 +14,12 @@
  * they take without it. */
 #define APART_MIN 45
 #define KEY_EXTRA 5
+
+static bool by_timer;
+
+void string_bytes_by_timer(bool by) {
+    by_timer = by;
+}
 
 static double usage(RedisModuleCtx *ctx, RedisModuleString *key, size_t key_len, size_t len) {
     double bytes = (double)native_memory_usage(ctx, key);
@@ -27,7 +33,7 @@ size_t string_bytes(RedisModuleCtx *ctx, RedisModuleString *key, size_t len) {
     static unsigned count;
     size_t key_len;
     RedisModule_StringPtrLen(key, &key_len);
-    if (count++ % ASKED_EVERY == 0) {
+    if (by_timer && count++ % ASKED_EVERY == 0) {
         double bytes = usage(ctx, key, key_len, len);
         if (bytes > 0)
             more += ASKED_WEIGHT * (bytes + TABLE_BYTES - (double)(key_len + len) - more);

@@ -255,6 +255,26 @@ def test_a_client_is_told_of_what_its_own_command_evicts(server):
         assert heard.count(b"volatile:99\r\n") == 1
 
 
+def test_a_client_is_told_of_no_key_that_it_has_only_written(server):
+    """What a string of the server's own takes is asked of the server: of some, and then as if the client had."""
+    keys = [f"key:{i}" for i in range(128)]
+    with socket.create_connection(("127.0.0.1", server.port)) as s, server.client() as r:
+        s.settimeout(PATIENCE_S)
+        s.sendall(b"HELLO 3\r\nCLIENT TRACKING ON\r\n")
+        for key in keys:
+            r.setbit(key, 1, 1)
+        s.sendall("".join(f"SET {key} v\r\n" for key in keys).encode() + b"ECHO written\r\n")
+        heard = b""
+        while b"written\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        for key in keys:
+            r.set(key, "w")
+        s.sendall(b"ECHO done\r\n")
+        while b"done\r\n" not in heard:
+            heard += s.recv(1 << 20)
+        assert b"invalidate" not in heard
+
+
 def test_few_keys_are_scanned_at_once(server):
     with server.client() as r:
         r.mset({"a": 1, "b": 2})
