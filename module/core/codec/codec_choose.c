@@ -7,7 +7,7 @@
  *                                     the value can stay as it is when the codec changes
  *      more                           as it is: nobody is to wait for its compression
  *
- * and as it is whenever the result would not be smaller.
+ * and as it is whenever the result would not be smaller, of longer values by a sixteenth.
  */
 #include "codec/codec_inside.h"
 
@@ -57,7 +57,7 @@ static uint32_t kind_of(const codec *c, const void *value, size_t n) {
 }
 
 /* Writes phrase codes, with their prefix if the value is of the second kind by its length;
- * CODEC_NO_ROOM if they take more than the value itself. `dst` has n + 1 bytes. */
+ * CODEC_NO_ROOM if they are not worth it. `dst` has n + 1 bytes. */
 static size_t encode_phrases(const codec *c, codec_workspace *w, codec_pace pace, const void *value,
                              uint32_t kind, size_t n, uint8_t *dst) {
     size_t prefix = !c->kinds && kind > 0 ? PREFIX : 0;
@@ -65,7 +65,8 @@ static size_t encode_phrases(const codec *c, codec_workspace *w, codec_pace pace
         dst[0] = ESCAPE_KIND;
         dst[1] = PHRASE_LONG;
     }
-    size_t len = encode_with(c->values[kind], w, pace, value, n, dst + prefix, n - prefix);
+    size_t most = phrase_most(n) - prefix;
+    size_t len = encode_with(c->values[kind], w, pace, value, n, dst + prefix, most);
     return len == PHRASE_NO_ROOM ? CODEC_NO_ROOM : len + prefix;
 }
 
@@ -83,7 +84,7 @@ bool codec_encode_value(const codec *c, codec_workspace *w, codec_buffer *room, 
         best = encode_phrases(c, w, effort.pace, value, kind, n, dst);
     }
     if (n > 0 && worth_zstd(c, n)) {
-        size_t limit = best == CODEC_NO_ROOM ? n : best - 1;
+        size_t limit = best == CODEC_NO_ROOM ? phrase_most(n) : best - 1;
         size_t zstd = encode_zstd(c, w, effort.zstd_level, value, n, dst, limit);
         if (zstd != CODEC_NO_ROOM) best = zstd;
     }

@@ -133,7 +133,8 @@ static bool test(values *v, uint32_t kind, phrase_dict *const *dict, uint32_t co
             pace_keep();
             const phrase_sample *s = &v->some[i];
             size_t cap = s->len < CODEC_PHRASE_MAX ? s->len : CODEC_PHRASE_MAX;
-            size_t got = phrase_encode_cheapest(dict[d], scratch, s->data, s->len, out, cap);
+            size_t most = phrase_most(cap);
+            size_t got = phrase_encode_cheapest(dict[d], scratch, s->data, s->len, out, most);
             sum += (double)(got == PHRASE_NO_ROOM ? s->len : got);
         }
         encoded[d] = raw > 0 ? sum / raw * v->bytes_of[kind] : 0;

@@ -44,6 +44,12 @@ typedef struct phrase_sample {
 /* For each byte that a dictionary may take, so many of records are stored, or more. */
 #define PHRASE_RECORDS 33
 
+/* What codes of a record of n bytes may take, or it is better kept as it is: to decode takes ten
+ * times as long as to copy, for which a longer one has to save a sixteenth. */
+static inline size_t phrase_most(size_t n) {
+    return n < 128 ? n : n - n / 16;
+}
+
 /* Nobody who chooses records should know this: what is learned, encoded and decoded is the same
  * under every secret, but who knows it can make that slow. To be set before any other thread is
  * there, for the dictionaries that are made from then on. */

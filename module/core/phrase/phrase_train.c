@@ -234,8 +234,8 @@ static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
     return false;
 }
 
-/* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller
- * counts as it is. False: out of memory. */
+/* Encoded / raw bytes of a set, in units of 1 / RATIO_ONE; a record that does not get smaller by
+ * enough counts as it is. False: out of memory. */
 static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uint32_t *ratio) {
     uint32_t longest = 1;
     uint64_t encoded = 0;
@@ -247,8 +247,9 @@ static bool rate(const phrase_dict *d, const sample_set *set, bool cheapest, uin
         pace_keep();
         const void *data = set->list[i].data;
         uint32_t len = set->list[i].len;
-        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, data, len, out, len)
-                              : phrase_encode(d, data, len, out, len);
+        size_t most = phrase_most(len);
+        size_t got = cheapest ? phrase_encode_cheapest(d, scratch, data, len, out, most)
+                              : phrase_encode(d, data, len, out, most);
         encoded += (got == PHRASE_NO_ROOM ? len : got) * sample_times(set, i);
     }
     *ratio = set->bytes == 0 ? RATIO_ONE : (uint32_t)(encoded * RATIO_ONE / set->bytes);
