@@ -109,7 +109,7 @@ static bool is_kept_for_import(RedisModuleCtx *ctx, RedisModuleString *name) {
 }
 
 static move_result put_aside(const RedisModuleString *name) {
-    aside_note(name);
+    aside_keep(name);
     return MOVE_STAYS;
 }
 

@@ -124,8 +124,9 @@ static bool turn_of_others(void) {
 
 uint64_t room_make(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others) {
     uint64_t evicted = 0;
-    bool young = true, aside = others || room.by_timer; /* another module may have them open */
-    if (room.by_timer) {                                /* only what was freed lately is to count */
+    bool young = true;
+    bool aside = others || room.by_timer; /* another module may have them open */
+    if (room.by_timer) {                  /* only what was freed lately is to count */
         room.freed_records /= 2;
         room.freed_others /= 2;
     }

@@ -13,100 +13,103 @@
 #define SHORT_US    1000000
 #define SHORT_NAMES 64
 
-/* What a name stands for. */
-static char watched_mark;
-#define WATCHED ((void *)&watched_mark)
-
-static struct {
-    RedisModuleDict *newer, *older; /* without names of the newer one; NULL: none. A name may be
-                                       marked as WATCHED */
+typedef struct generations {
+    RedisModuleDict *newer, *older; /* without names of the newer one; NULL: none */
     size_t bytes;                   /* of the names of the newer one */
     uint64_t since_us;              /* when it began */
-    bool lost;
-} names;
+} generations;
 
-/* Takes the first name out of a generation, and its mark. */
-static RedisModuleString *take_first(RedisModuleDict **d, void **mark) {
+/* Those that may come back early, and the others. */
+static generations loose, kept;
+static bool lost;
+
+/* Takes the first name out of a generation. */
+static RedisModuleString *take_first(RedisModuleDict **d) {
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(*d, "^", NULL, 0);
-    RedisModuleString *name = RedisModule_DictNext(NULL, it, mark);
+    RedisModuleString *name = RedisModule_DictNext(NULL, it, NULL);
     RedisModule_DictIteratorStop(it);
     RedisModule_DictDel(*d, name, NULL);
     names_free_if_empty(d);
     return name;
 }
 
-static void age(void) {
-    names.lost |= names.older != NULL;
-    spent_take(&names.older, NULL, NULL);
-    names.older = names.newer;
-    names.newer = NULL;
-    names.bytes = 0;
-    names.since_us = clock_monotonic_us();
+static void age(generations *g) {
+    lost |= g->older != NULL;
+    spent_take(&g->older, NULL, NULL);
+    g->older = g->newer;
+    g->newer = NULL;
+    g->bytes = 0;
+    g->since_us = clock_monotonic_us();
 }
 
-static void note(const RedisModuleString *name, void *mark) {
-    size_t len;
-    const char *key = RedisModule_StringPtrLen(name, &len);
-    if (names_have(names.newer, key, len)) {
-        if (mark) RedisModule_DictReplaceC(names.newer, (void *)key, len, mark);
-        return;
-    }
+static void take_out(RedisModuleDict **d, const char *key, size_t len) {
+    if (!*d) return;
+    RedisModule_DictDelC(*d, (void *)key, len, NULL);
+    names_free_if_empty(d);
+}
+
+static void note(generations *g, const char *key, size_t len) {
+    if (names_have(g->newer, key, len)) return;
     spent_free_some();
-    if (names.newer && (RedisModule_DictSize(names.newer) >= NAMES_MAX || names.bytes >= BYTES_MAX))
-        age();
-    if (!names.newer) {
-        names.newer = RedisModule_CreateDict(NULL);
-        if (!names.older) names.since_us = clock_monotonic_us();
+    if (g->newer && (RedisModule_DictSize(g->newer) >= NAMES_MAX || g->bytes >= BYTES_MAX)) age(g);
+    if (!g->newer) {
+        g->newer = RedisModule_CreateDict(NULL);
+        if (!g->older) g->since_us = clock_monotonic_us();
     }
-    void *older = names.older ? RedisModule_DictGetC(names.older, (void *)key, len, NULL) : NULL;
-    RedisModule_DictSetC(names.newer, (void *)key, len, mark ? mark : older);
-    names.bytes += len;
-    if (!names.older) return;
-    RedisModule_DictDelC(names.older, (void *)key, len, NULL);
-    names_free_if_empty(&names.older);
+    RedisModule_DictSetC(g->newer, (void *)key, len, NULL);
+    g->bytes += len;
+    take_out(&g->older, key, len);
+}
+
+static bool has(const generations *g, const char *key, size_t len) {
+    return names_have(g->newer, key, len) || names_have(g->older, key, len);
 }
 
 void aside_note(const RedisModuleString *name) {
-    note(name, NULL);
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    note(has(&kept, key, len) ? &kept : &loose, key, len);
 }
 
-void aside_note_watched(const RedisModuleString *name) {
-    note(name, WATCHED);
+void aside_keep(const RedisModuleString *name) {
+    size_t len;
+    const char *key = RedisModule_StringPtrLen(name, &len);
+    take_out(&loose.newer, key, len);
+    take_out(&loose.older, key, len);
+    note(&kept, key, len);
 }
 
 bool aside_has(const RedisModuleString *name) {
     size_t len;
-    if (!names.newer && !names.older) return false;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    return names_have(names.newer, key, len) || names_have(names.older, key, len);
+    return has(&loose, key, len) || has(&kept, key, len);
+}
+
+static RedisModuleString *next_due(generations *g) {
+    if (clock_monotonic_us() - g->since_us < GENERATION_US) return NULL;
+    if (g->older) return take_first(&g->older);
+    if (g->newer) age(g);
+    return NULL;
 }
 
 RedisModuleString *aside_next_due(void) {
-    if (clock_monotonic_us() - names.since_us < GENERATION_US) return NULL;
-    void *mark;
-    if (names.older) return take_first(&names.older, &mark);
-    if (names.newer) age();
-    return NULL;
+    RedisModuleString *name = next_due(&loose);
+    return name ? name : next_due(&kept);
 }
 
 bool aside_any_early(void) {
-    return names.older || (names.newer && (RedisModule_DictSize(names.newer) >= SHORT_NAMES ||
-                                           clock_monotonic_us() - names.since_us >= SHORT_US));
+    return loose.older || (loose.newer && (RedisModule_DictSize(loose.newer) >= SHORT_NAMES ||
+                                           clock_monotonic_us() - loose.since_us >= SHORT_US));
 }
 
 RedisModuleString *aside_next_early(void) {
-    void *mark = NULL;
     if (!aside_any_early()) return NULL;
-    if (!names.older) age();
-    RedisModuleString *name = take_first(&names.older, &mark);
-    if (!mark) return name;
-    note(name, mark);
-    RedisModule_FreeString(NULL, name);
-    return NULL;
+    if (!loose.older) age(&loose);
+    return take_first(&loose.older);
 }
 
 bool aside_has_lost(void) {
-    bool lost = names.lost;
-    names.lost = false;
-    return lost;
+    bool before = lost;
+    lost = false;
+    return before;
 }

@@ -9,7 +9,8 @@
  *      open slots    whose map may be on another node of a cluster
  *
  * Their names are kept in two generations. Whoever is not named again for a minute or two is due:
- * background/mover.c takes it in; sooner where memory is short, but not what is watched.
+ * background/mover.c takes it in, or early, where memory is short. What is to be kept until it is
+ * due (what is watched, what is long) has two generations of its own.
  */
 #ifndef CKV_ASIDE_H
 #define CKV_ASIDE_H
@@ -17,14 +18,15 @@
 #include "ckv.h"
 
 void aside_note(const RedisModuleString *name);
-void aside_note_watched(const RedisModuleString *name);
+/* It is kept until it is due; so it is when it is named again. */
+void aside_keep(const RedisModuleString *name);
 bool aside_has(const RedisModuleString *name);
 
 /* A name that is due, which is forgotten; the caller frees it. NULL: none. */
 RedisModuleString *aside_next_due(void);
 
-/* The same where memory is short: whether there may be one, which has not been named for a second
- * or since many others were; and a name that is. */
+/* The same where memory is short: whether there is one that has not been named for a second, or
+ * since many others were; and its name. */
 bool aside_any_early(void);
 RedisModuleString *aside_next_early(void);
 

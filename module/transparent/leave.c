@@ -179,7 +179,7 @@ void leave_when_loaded(const RedisModuleString *key) {
 static void leave_for_watcher(uint64_t anybody, RedisModuleString *key) {
     (void)anybody;
     if (prefixes_match_name(key) == PREFIX_NONE) return;
-    aside_note_watched(key);
+    aside_keep(key);
     leave_if(key, MOVE_EXPIRING);
 }
 

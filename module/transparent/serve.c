@@ -93,7 +93,7 @@ static void leave_watched(filtered *f, int argc) {
     for (int i = 1; i < argc; i++) {
         RedisModuleString *key = filter_arg(f, i);
         if (prefixes_match_name(key) == PREFIX_NONE) continue;
-        aside_note_watched(key);
+        aside_keep(key);
         bool later = loads && will_run();
         if (later) leave_when_loaded(key);
         bool out = leave_if(key, MOVE_EXPIRING) || (lent_has(key) && will_run());
