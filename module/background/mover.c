@@ -190,9 +190,12 @@ static bool select_next(RedisModuleCtx *ctx) {
     return false;
 }
 
-/* Whether the server's own limit is so near that something would go for what is aside. */
-static bool is_room_short(void) {
-    return maxmemory_now()->wanted_limit > 0 && maxmemory_room() < 0;
+/* Whether what is aside is to come back before its time, as the server's limit is near. Where
+ * something may go for it instead that is asked for when it is about to (mover_make_room). */
+static bool is_early(void) {
+    const maxmemory_settings *limit = maxmemory_now();
+    return aside_any_early() && limit->wanted_limit > 0 && maxmemory_room() < 0 &&
+           (!limit->evicts || places_are_slots());
 }
 
 /* What is changed piece by piece: to encode it each time would take longer than all else. */
@@ -417,8 +420,8 @@ static void tick(RedisModuleCtx *ctx, void *unused) {
     if (!kept && has_work() && tryagain_is_down(DOWN_US)) kept = "a cluster that is down";
     if (!kept) look_for_work(ctx);
     if (kept == the_primary && !maps_any()) prefixes_forget_leaving(); /* it has carried all out */
-    bool early = aside_any_early() && is_room_short();
-    bool some = note_waits(kept), busy = (!some || busy_clients(ctx)) && !early;
+    bool early = is_early(), some = note_waits(kept);
+    bool busy = (!some || busy_clients(ctx)) && !early;
     unsigned percent = (unsigned)ckv.config.move_cpu;
     earn(now_us, busy || percent > IDLE_PERCENT ? percent : IDLE_PERCENT);
     string_bytes_by_timer(true);

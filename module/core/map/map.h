@@ -22,9 +22,9 @@
  * New records are always written with the current codec. Older pages keep theirs until
  * map_reencode() comes by, which works record by record. Everything else that moves more than one
  * record (split, merge, compaction) is one function, rebuild(), in map_rebuild.c. The files, each
- * of which calls those before it only: map_shared.c, map_find.c, map_hot.c,
- * map_uncounted.c, map_young.c, map_pages.c, map_place.c, map_move.c, map_rebuild.c, map.c, and
- * then one for each thing that is done with a whole bucket or map.
+ * of which calls those before it only: map_shared.c, map_find.c, map_hot.c, map_uncounted.c,
+ * map_young.c, map_pages.c, map_place.c, map_move.c, map_rebuild.c, map_group.c, map.c, and then
+ * one for each thing that is done with a whole bucket or map.
  *
  * Not for use by two threads at a time. Functions that can run out of memory say so and have then
  * changed nothing.
