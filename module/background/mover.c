@@ -113,11 +113,25 @@ static move_result put_aside(const RedisModuleString *name) {
     return MOVE_STAYS;
 }
 
-static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, int64_t *saved) {
+/* So long that it may be changed piece by piece: to encode it each time would take longer than all
+ * else. */
+static bool is_long(RedisModuleCtx *ctx, RedisModuleString *name) {
+    RedisModuleKey *key = RedisModule_OpenKey(
+        ctx, name, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
+    size_t len =
+        RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_STRING ? RedisModule_ValueLength(key) : 0;
+    RedisModule_CloseKey(key);
+    return len > NATIVE_CHANGED_IN_PART;
+}
+
+/* `early`: it is not due yet. */
+static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, bool early,
+                           int64_t *saved) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (is_kept_for_import(ctx, name)) return MOVE_NOTHING;
     if (queued_has(name) || !has_arrived(ctx, key, len)) return put_aside(name);
+    if (early && is_long(ctx, name)) return put_aside(name);
     move_result result = move_in_if_smaller(ctx, name, saved);
     if (result == MOVE_DONE) replicate_moved_in(ctx, name);
     return result;
@@ -164,7 +178,7 @@ static bool move_key(RedisModuleCtx *ctx, mover_way way, RedisModuleString *name
     if (!j->walk.wanted(key, len)) return true; /* any more */
     move_result result = way == MOVER_OUT  ? carry_out(ctx, name)
                          : aside_has(name) ? MOVE_STAYS
-                                           : take_in(ctx, name, &j->saved_bytes);
+                                           : take_in(ctx, name, false, &j->saved_bytes);
     if (result == MOVE_LATER && waits_for_room(j)) return false;
     if (result == MOVE_DONE && !is_impatient(j)) j->full_us = 0;
     if (result == MOVE_LATER) result = put_aside(name);
@@ -198,16 +212,6 @@ static bool is_early(void) {
            (!limit->evicts || places_are_slots());
 }
 
-/* What is changed piece by piece: to encode it each time would take longer than all else. */
-static bool is_long(RedisModuleCtx *ctx, RedisModuleString *name) {
-    RedisModuleKey *key = RedisModule_OpenKey(
-        ctx, name, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
-    size_t len =
-        RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_STRING ? RedisModule_ValueLength(key) : 0;
-    RedisModule_CloseKey(key);
-    return len > NATIVE_CHANGED_IN_PART;
-}
-
 /* In one database; `early`: also what is not due yet. False: there was none. */
 static bool take_back(RedisModuleCtx *ctx, bool early) {
     size_t len;
@@ -215,9 +219,8 @@ static bool take_back(RedisModuleCtx *ctx, bool early) {
     if (!back.name) return false;
     const char *key = RedisModule_StringPtrLen(back.name, &len);
     if (belongs_in(key, len) && select_next(ctx)) {
-        bool stays = early && is_long(ctx, back.name);
-        if (stays || take_in(ctx, back.name, &mover.jobs[MOVER_IN].saved_bytes) == MOVE_LATER)
-            put_aside(back.name);
+        int64_t *saved = &mover.jobs[MOVER_IN].saved_bytes;
+        if (take_in(ctx, back.name, early, saved) == MOVE_LATER) put_aside(back.name);
         return true;
     }
     RedisModule_FreeString(NULL, back.name);
