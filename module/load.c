@@ -18,6 +18,7 @@
 #include "server/acl.h"
 #include "server/child.h"
 #include "server/no_touch.h"
+#include "server/own_call.h"
 #include "server/quiet.h"
 #include "server/renamed.h"
 #include "transparent/serve.h"
@@ -101,6 +102,7 @@ static void give_back(void) {
     held_forget();
     served_give_back();
     no_touch_give_back();
+    own_call_give_back();
     map_shared_free(&ckv.shared);
 }
 

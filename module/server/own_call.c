@@ -34,15 +34,26 @@ static void put(RedisModuleDict **d, const char *command, void *value) {
     RedisModule_DictReplaceC(*d, (void *)command, strlen(command), value);
 }
 
+static void give_back(RedisModuleDict **d) {
+    void *value;
+    if (!*d) return;
+    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(*d, "^", NULL, 0);
+    while (RedisModule_DictNextC(it, NULL, &value)) RedisModule_Free(value);
+    RedisModule_DictIteratorStop(it);
+    RedisModule_FreeDict(NULL, *d);
+    *d = NULL;
+}
+
+void own_call_give_back(void) {
+    give_back(&names);
+    give_back(&counted);
+}
+
 static call *call_at(int depth) {
     return &calls[depth < DEEPEST ? depth : DEEPEST];
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-void own_call_drop(RedisModuleCallReply *reply) {
-    if (reply) RedisModule_FreeCallReply(reply);
-}
 
 const char *own_call_name(const char *command) {
     const char *name = find(names, command);
@@ -103,6 +114,10 @@ RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply) {
     if (open < DEEPEST)
         count(calls[open].command, RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_ERROR);
     return reply;
+}
+
+void own_call_drop(RedisModuleCallReply *reply) {
+    if (reply) RedisModule_FreeCallReply(reply);
 }
 
 bool own_call_open(void) {

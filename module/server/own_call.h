@@ -26,13 +26,13 @@
 const char *own_call_begin(const char *command);
 RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
 
-/* Frees a reply, if there is one. */
-void own_call_drop(RedisModuleCallReply *reply);
-
 /* The name that a command is called by: its own, unless it is known to go by another (renamed.h).
  * Owned here, or it is the one given. */
 const char *own_call_name(const char *command);
 void own_call_goes_by(const char *command, const char *name);
+
+/* Frees a reply, if there is one. */
+void own_call_drop(RedisModuleCallReply *reply);
 
 /* How many have run, since the start. */
 uint64_t own_calls_ended(void);
@@ -56,5 +56,8 @@ bool own_call_open(void);
 bool own_call_comes(const RedisModuleString *name);
 /* The filter was not asked about those that are under way. */
 void own_call_unseen(void);
+
+/* Gives back what is known: the module is not loaded after all. */
+void own_call_give_back(void);
 
 #endif
