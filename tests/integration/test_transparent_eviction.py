@@ -458,3 +458,17 @@ def test_what_is_watched_stays_where_its_expiry_is_seen(own_server):
         watching.execute_command("MULTI")
         watching.execute_command("SET", "not", "done")
         assert watching.execute_command("EXEC") is None
+
+
+def test_what_is_kept_comes_back_when_it_is_due(own_server, faults):
+    """Where memory is short all the time, too, and others come back early all the time."""
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "noeviction"}, env=faults.env)
+    with server.client() as r:
+        r.set("long", STRING * 20)
+        compressed(r, 500 * KB)
+        assert r.bitcount("long") > 0
+        assert r.execute_command("CKEYS", "long") == []
+        for minute in range(1, 4):
+            read_all(r)
+            faults.set(passed=61 * minute)
+        wait_for(lambda: r.execute_command("CKEYS", "long"), what="the long one")
