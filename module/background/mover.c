@@ -113,25 +113,14 @@ static move_result put_aside(const RedisModuleString *name) {
     return MOVE_STAYS;
 }
 
-/* So long that it may be changed piece by piece: to encode it each time would take longer than all
- * else. */
-static bool is_long(RedisModuleCtx *ctx, RedisModuleString *name) {
-    RedisModuleKey *key = RedisModule_OpenKey(
-        ctx, name, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
-    size_t len =
-        RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_STRING ? RedisModule_ValueLength(key) : 0;
-    RedisModule_CloseKey(key);
-    return len > NATIVE_CHANGED_IN_PART;
-}
-
-/* `early`: it is not due yet. */
+/* `early`: it is not due yet. What is long would be encoded anew for each piece that is changed. */
 static move_result take_in(RedisModuleCtx *ctx, RedisModuleString *name, bool early,
                            int64_t *saved) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     if (is_kept_for_import(ctx, name)) return MOVE_NOTHING;
     if (queued_has(name) || !has_arrived(ctx, key, len)) return put_aside(name);
-    if (early && is_long(ctx, name)) return put_aside(name);
+    if (early && native_is_long_string(ctx, name)) return put_aside(name);
     move_result result = move_in_if_smaller(ctx, name, saved);
     if (result == MOVE_DONE) replicate_moved_in(ctx, name);
     return result;

@@ -28,7 +28,8 @@ void room_by_timer(bool by);
 
 /* Frees so many bytes of data, other keys too (`others`) where they share the limit; stops at a
  * time (monotonic, us). What used memory says meanwhile is no guide: what replicas and AOF will be
- * told is waiting in it. Returns how many records, other keys and settled values have made some. */
+ * told is waiting in it. Returns how many records, other keys, settled values and strings that
+ * moved in have made some, about. */
 uint64_t room_make(RedisModuleCtx *ctx, double bytes, uint64_t deadline_us, bool others);
 /* Whether that is under way. */
 bool room_being_made(void);

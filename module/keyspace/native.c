@@ -16,13 +16,25 @@
 
 #include <string.h>
 
-/* Opened for writing as well: a miss in reading would be announced. */
+/* For writing as well: a miss in reading would be announced. */
+static RedisModuleKey *open_unnoticed(RedisModuleCtx *ctx, RedisModuleString *key) {
+    return RedisModule_OpenKey(ctx, key,
+                               REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
+}
+
 int native_type(RedisModuleCtx *ctx, RedisModuleString *key) {
-    RedisModuleKey *handle = RedisModule_OpenKey(
-        ctx, key, REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH);
+    RedisModuleKey *handle = open_unnoticed(ctx, key);
     int type = RedisModule_KeyType(handle);
     RedisModule_CloseKey(handle);
     return type;
+}
+
+bool native_is_long_string(RedisModuleCtx *ctx, RedisModuleString *key) {
+    RedisModuleKey *handle = open_unnoticed(ctx, key);
+    bool is = RedisModule_KeyType(handle) == REDISMODULE_KEYTYPE_STRING &&
+              RedisModule_ValueLength(handle) > NATIVE_CHANGED_IN_PART;
+    RedisModule_CloseKey(handle);
+    return is;
 }
 
 /* The server does not let go of the name: a copy is asked for. */

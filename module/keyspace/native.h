@@ -36,6 +36,8 @@ bool native_string_is(RedisModuleCtx *ctx, RedisModuleString *name, const RedisM
 /* Longer values that are changed in part are left to the server: ckv would encode all of them anew
  * for each change. */
 #define NATIVE_CHANGED_IN_PART 4096
+/* Whether a key of the selected database is a string of that kind. No event, no use. */
+bool native_is_long_string(RedisModuleCtx *ctx, RedisModuleString *key);
 
 /* Calls the server's own command with these arguments, as part of this one: events and WATCH are
  * its business, and so are replicas and the AOF, unless the caller tells them itself. The caller

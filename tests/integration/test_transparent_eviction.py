@@ -446,15 +446,16 @@ def test_writes_are_allowed_again_soon(own_server):
         assert r.dbsize() == STRINGS + 1
 
 
-def test_what_is_watched_stays_where_its_expiry_is_seen(own_server):
-    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-lru"})
+def test_what_is_watched_stays_where_its_expiry_is_seen(own_server, faults):
+    server = own_server({"ckv.prefixes": "*", "maxmemory-policy": "allkeys-lru"}, env=faults.env)
     with server.client() as r, server.client() as watching:
         r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)  # which would tell who watches
         compressed(r, 2000 * KB)
-        r.set("a watched", STRING, px=2000)  # the first of all names
+        r.set("a watched", STRING, ex=10_000)  # the first of all names
         watching.execute_command("WATCH", "a watched")
         read_all(r)
-        time.sleep(2.1)
+        faults.set(seconds=20_000)
+        r.ping()
         watching.execute_command("MULTI")
         watching.execute_command("SET", "not", "done")
         assert watching.execute_command("EXEC") is None

@@ -44,8 +44,9 @@ typedef struct phrase_sample {
 /* For each byte that a dictionary may take, so many of records are stored, or more. */
 #define PHRASE_RECORDS 33
 
-/* What codes of a record of n bytes may take, or it is better kept as it is: to decode takes ten
- * times as long as to copy, for which a longer one has to save a sixteenth. */
+/* What codes of a record of n bytes may take, or it is better kept as it is: a longer one has to
+ * save a sixteenth. (To read what zlib had compressed took 2.6 times a string's time, for 4% of
+ * it.) */
 static inline size_t phrase_most(size_t n) {
     return n < 128 ? n : n - n / 16;
 }
