@@ -92,10 +92,21 @@ static int next_db(RedisModuleString *key, move_kind kind, int from) {
     return move_db_of_record(key, kind, only) == only ? only : -1;
 }
 
+static void await(RedisModuleString *key) {
+    if (!how.awaits)
+        how.awaits = RedisModule_CreateStringFromString(NULL, key);
+    else if (places_of_string(how.awaits) != places_of_string(key))
+        how.crosses = true;
+}
+
 bool leave_if(RedisModuleString *key, move_kind kind) {
     int db = next_db(key, kind, 0);
     bool there = db >= 0, queued = how.runs_later && lent_may_queue(how.client);
     if ((!there && !queued) || (how.will_run && !how.will_run())) return false;
+    if (how.defers) {
+        await(key);
+        return false;
+    }
     if (queued && lent_to_queued(how.client, key, there)) return false;
     for (; db >= 0; db = next_db(key, kind, db + 1)) leave_db((uint64_t)db, key);
     return there;
@@ -144,10 +155,10 @@ void leave_key(RedisModuleString *key) {
     prefix_state state = prefixes_match(text, len);
     if (state == PREFIX_NONE) return;
     if (how.runs_later) note_name(text, len);
-    if (!how.reads) untold_tell(key);
+    if (how.defers && untold_any()) await(key);
+    if (!how.reads && !how.defers) untold_tell(key);
     bool moved = leave_if(key, MOVE_ALL), left = moved || how.leaves_strings;
-    if (!moved && !how.awaits && awaits(key))
-        how.awaits = RedisModule_CreateStringFromString(NULL, key);
+    if (!moved && !how.awaits && awaits(key)) await(key);
     if (state == PREFIX_SERVING && (left || pause_holds())) aside_note(key);
 }
 

@@ -13,8 +13,8 @@ void leave_start(RedisModuleCtx *ctx);
  * then; whether it leaves strings to the server where no other command has left one; whether it
  * only reads, so that nobody is told anything of the key; whether it will run at all, which is
  * asked before a record leaves; whether another one calls it; the database that it keeps to, -1 if
- * that may be any; and whether it is to wait for records that may be on their way, in which
- * database. */
+ * that may be any; whether it is to wait for records that may be on their way, in which database;
+ * and whether nothing can leave yet (serve_run.h). */
 typedef struct leave_how {
     uint64_t client;
     bool runs_later, leaves_strings, reads;
@@ -23,8 +23,11 @@ typedef struct leave_how {
     int (*only_db)(void);    /* NULL: any */
     bool (*waits)(void);     /* NULL: it is not */
     int (*db)(void);
-    /* Replied: a key whose record may be; NULL: none is. The caller's. */
+    bool defers;
+    /* Replied: a key whose record may be on its way, or can't leave yet; NULL: there is none. The
+     * caller's. And whether several of these are in several slots: the server refuses that. */
     RedisModuleString *awaits;
+    bool crosses;
 } leave_how;
 
 /* How the command that comes next leaves its keys; returns how the one before did. */

@@ -28,6 +28,7 @@
 #include "transparent/long_values.h"
 #include "transparent/permission.h"
 #include "transparent/positions.h"
+#include "transparent/serve_run.h"
 #include "transparent/served.h"
 #include "transparent/sort_keys.h"
 #include "transparent/transactions.h"
@@ -433,14 +434,17 @@ static bool waits_for_records(void) {
     return (within_script() || queued) && will_run();
 }
 
-/* The server itself refuses it where the slot is another node's, and what is not well-formed. */
-static void refuse_moving(filtered *f, const catalogue_entry *e, RedisModuleString *key) {
-    if (!fits(e, filter_argc(f))) {
-        RedisModule_FreeString(NULL, key);
-        return;
+/* A command with a key that awaits something: the server itself refuses it where the slot is
+ * another node's, and what is not well-formed. */
+static void put_off(filtered *f, const catalogue_entry *e, const leave_how *left) {
+    if (left->crosses || !fits(e, filter_argc(f))) {
+        RedisModule_FreeString(NULL, left->awaits);
+    } else if (left->defers) {
+        serve_run_instead(f, e->name, e->reads, left->awaits);
+    } else {
+        RedisModule_CommandFilterArgInsert(f, 1, left->awaits);
+        filter_rename(f, served_moving());
     }
-    RedisModule_CommandFilterArgInsert(f, 1, key);
-    filter_rename(f, served_moving());
 }
 
 static bool names_map(filtered *f) {
@@ -472,9 +476,9 @@ static bool writes_file(filtered *f) {
 
 static void filter(filtered *f) {
     size_t len;
-    bool paused = pause_holds();
-    leave_loaded();
-    if (!paused && !(leave_untold() && is_within(f))) leave_catch_up();
+    bool paused = pause_holds(), defers = serve_run_has_to();
+    if (!defers) leave_loaded();
+    if (!paused && !defers && !(leave_untold() && is_within(f))) leave_catch_up();
     if ((paused || lent_any()) && !is_called(f)) {
         if (names_map(f)) leave_before_map();
         if (writes_file(f)) lent_before_file();
@@ -489,18 +493,19 @@ static void filter(filtered *f) {
     now = (struct looked_at){.command = f, .entry = e, .runs_later = runs_later};
     bool restores = !strncmp(e->name, "restore", strlen("restore"));
     bool arrives = restores && strcmp(e->name, "restore") != 0; /* -asking: as a map does */
-    leave_how left = leave_begin((leave_how){.client = filter_sender(f),
-                                             .runs_later = runs_later,
-                                             .leaves_strings = e->leaves_strings,
-                                             .reads = e->reads,
-                                             .will_run = will_use_keys,
-                                             .is_called = runs_within,
-                                             .only_db = only_db,
-                                             .waits = arrives ? NULL : waits_for_records,
-                                             .db = db_of_sender});
+    leave_how around = leave_begin((leave_how){.client = filter_sender(f),
+                                               .runs_later = runs_later,
+                                               .leaves_strings = e->leaves_strings,
+                                               .reads = e->reads,
+                                               .will_run = will_use_keys,
+                                               .is_called = runs_within,
+                                               .only_db = only_db,
+                                               .waits = arrives ? NULL : waits_for_records,
+                                               .db = db_of_sender,
+                                               .defers = defers});
     look_at(f, e, filter_argc(f));
-    RedisModuleString *awaited = leave_begin(left).awaits;
-    if (awaited) refuse_moving(f, e, awaited);
+    leave_how left = leave_begin(around);
+    if (left.awaits) put_off(f, e, &left);
     if (restores) restore_over(f);
     now = before;
 }

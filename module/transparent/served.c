@@ -15,6 +15,7 @@
 #include "transparent/serve_key.h"
 #include "transparent/serve_lists.h"
 #include "transparent/serve_moves.h"
+#include "transparent/serve_run.h"
 #include "transparent/serve_sort.h"
 
 #include <stdio.h>
@@ -246,6 +247,18 @@ static const command_entry own_commands[] = {
      .categories = "keyspace",
      .keys = KEYS_ONE,
      .key_flags = REDISMODULE_CMD_KEY_RO},
+    {.name = SERVE_RUN_NAME,
+     .function = serve_run,
+     .flags = "write no-auth no-monitor no-slowlog",
+     .categories = "keyspace",
+     .keys = KEYS_ONE,
+     .key_flags = REDISMODULE_CMD_KEY_RW},
+    {.name = SERVE_RUN_RO_NAME,
+     .function = serve_run,
+     .flags = "readonly no-auth no-monitor no-slowlog",
+     .categories = "keyspace",
+     .keys = KEYS_ONE,
+     .key_flags = REDISMODULE_CMD_KEY_RO},
     {.name = NULL},
 };
 
@@ -254,6 +267,7 @@ int served_register(RedisModuleCtx *ctx) {
     for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
     permission_start(names, COUNT);
     moving = RedisModule_CreateString(NULL, MOVING_NAME, strlen(MOVING_NAME));
+    serve_run_start();
     for (int i = 0; i < COUNT; i++) {
         by_rules[i] = register_one(ctx, i, false);
         asking[i] = register_one(ctx, i, true);
@@ -267,6 +281,7 @@ int served_register(RedisModuleCtx *ctx) {
 void served_give_back(void) {
     if (!moving) return;
     RedisModule_FreeString(NULL, moving);
+    serve_run_give_back();
     for (int i = 0; i < COUNT; i++) {
         if (by_rules[i]) RedisModule_FreeString(NULL, by_rules[i]);
         if (asking[i]) RedisModule_FreeString(NULL, asking[i]);
