@@ -491,22 +491,22 @@ static void renumber(lexicon *x, uint32_t i, uint32_t to) {
     make_known(x, to);
 }
 
-/* By how much a phrase makes up for the memory that it takes; 0: not worth keeping. */
+/* Bits that a phrase saves in the sample for each byte of memory that it takes; 0: too few. */
 static float worth(const lexicon *x, uint32_t i, float tokens) {
     float saved = x->parser ? saves_cheapest(x, i) : saves(x, i, tokens);
     unsigned room = PHRASE_ROOM + x->len[i] + (cells_for(x->len[i]) - 1) * MARKER_ROOM;
     return saved < WORTH_KEEPING ? 0 : saved / (float)room;
 }
 
-/* Keeps the `most` worthiest of the first `n` phrases, and all that come behind them. False: out of
- * memory. */
-static bool keep(lexicon *x, uint32_t n, uint32_t most) {
+/* Keeps the `most` worthiest of the first `n` phrases, those worth more than `least`, and all that
+ * come behind them. False: out of memory. */
+static bool keep(lexicon *x, uint32_t n, uint32_t most, float least) {
     float *value = x->mem->alloc(x->n * sizeof *value), tokens = 0;
     if (!value) return false;
     for (uint32_t i = 0; i < x->n; i++) tokens += (float)x->count[i];
     for (uint32_t i = 0; i < x->n; i++)
         value[i] = i < 256 || i >= n ? INFINITY : worth(x, i, tokens);
-    float limit = limit_of(value + 256, n - 256, most < 256 ? 0 : most - 256);
+    float limit = fmaxf(least, limit_of(value + 256, n - 256, most < 256 ? 0 : most - 256));
     uint32_t kept = 0, cells = 0;
     for (uint32_t i = 256; i < x->n; i++)
         if (value[i] > limit) cells += cells_for(x->len[i]);
@@ -519,8 +519,8 @@ static bool keep(lexicon *x, uint32_t n, uint32_t most) {
     return true;
 }
 
-bool lexicon_keep(lexicon *x, uint32_t most) {
-    return keep(x, x->n, most);
+bool lexicon_keep(lexicon *x, uint32_t most, float least) {
+    return keep(x, x->n, most, least);
 }
 
 bool lexicon_renew(lexicon *x, const sample_set *set, uint32_t most) {
@@ -533,5 +533,5 @@ bool lexicon_renew(lexicon *x, const sample_set *set, uint32_t most) {
     x->mem->free(tokens);
     if (!joined) return false;
     lexicon_regret(x, set);
-    return keep(x, known, most - (x->n - known));
+    return keep(x, known, most - (x->n - known), 0);
 }

@@ -76,9 +76,10 @@ size_t lexicon_parse(lexicon *x, const sample_set *set, uint32_t *tokens, size_t
  * where nothing good goes on. Counts must be there. */
 void lexicon_regret(lexicon *x, const sample_set *set);
 
-/* Keeps the `most` phrases that save most for the memory they take, none that saves too little, and
- * all single bytes; counts and regrets must be there. Counts are kept, numbers are not. */
-bool lexicon_keep(lexicon *x, uint32_t most);
+/* Keeps the `most` phrases that save most for the memory they take, none that saves `least` bits of
+ * the sample or less for each byte of it, or too little in all, and all single bytes; counts and
+ * regrets must be there. Counts are kept, numbers are not. */
+bool lexicon_keep(lexicon *x, uint32_t most, float least);
 
 /* Parses the sample once, makes phrases of neighbours in its cheapest parse that are worth it, and
  * keeps of all others those that lexicon_keep() would: `most` together. Counts must be there, of

@@ -29,6 +29,9 @@
  *                                one record alone, nobody
  *                                can tell: they are taken
  *                                where copies will be.
+ *
+ * That fits a share of the data. Of a small store's many phrases take more memory than they save
+ * there, so what is left without them gets codes as well, and whatever takes less with the records.
  */
 #include "base/both.h"
 #include "base/pace.h"
@@ -70,6 +73,11 @@
 #define BYTES_FOR_ONCE_MORE (6u << 20)
 #define RATIO_ONE           1000000u
 #define PHRASES_MOST        (PHRASE_MAX - COPY_CODES)
+/* Bits of the sample for each byte of a phrase's memory: fewer save none that would be kept anyhow
+ * (WORTH_KEEPING, of a dozen bytes and more). */
+#define LEAST_TRIED 1
+/* Of all bytes, in units of 1 / RATIO_ONE. */
+#define HARDLY_SMALLER (RATIO_ONE / 20 * 19)
 
 typedef struct limits {
     size_t max_bytes;
@@ -212,18 +220,19 @@ static size_t size_of(const lexicon *x, uint32_t n, const limits *limits) {
                        lexicon_copies(x));
 }
 
-/* Keeps `most` of the phrases. False: out of memory. */
-static bool weed_out(lexicon *x, const sample_set *set, uint32_t most) {
+/* Keeps `most` of the phrases, those worth more than `least` (lexicon_keep). False: out of memory.
+ */
+static bool weed_out(lexicon *x, const sample_set *set, uint32_t most, float least) {
     lexicon_parse(x, set, NULL, 0);
     lexicon_regret(x, set);
-    return lexicon_keep(x, most);
+    return lexicon_keep(x, most, least);
 }
 
 /* Weeds out until the dictionary fits. False: out of memory. */
 static bool shrink(lexicon *x, const sample_set *set, const limits *limits) {
     uint32_t most = PHRASES_MOST;
     size_t least = size_of(x, 256, limits); /* the single bytes alone */
-    while (least > 0 && weed_out(x, set, most)) {
+    while (least > 0 && weed_out(x, set, most, 0)) {
         size_t bytes = size_of(x, x->n, limits);
         if (bytes == 0) return false;
         if (bytes <= limits->max_bytes || x->n == 256) return true;
@@ -277,20 +286,16 @@ static double total(const phrase_dict *d, const sample_set *test, size_t max_byt
     return (double)phrase_bytes(d) + (double)max_bytes * PHRASE_RECORDS * ratio / RATIO_ONE;
 }
 
-/* A dictionary of more classes instead of `d`, which may be NULL, if it fits and makes up for its
- * larger tables. NULL: out of memory. */
-static phrase_dict *more_classes(lexicon *x, token_list tokens, phrase_dict *d,
-                                 const limits *limits, const sample_set *test) {
-    struct limits more = *limits;
-    more.classes = CLASSES_MORE;
-    more.groups = GROUPS_MORE;
-    phrase_dict *of_more = d ? code(x, tokens, &more) : NULL;
-    double with = of_more ? total(of_more, test, limits->max_bytes) : -1;
-    double without = of_more ? total(d, test, limits->max_bytes) : -1;
-    bool better = with < without && phrase_bytes(of_more) <= limits->max_bytes;
-    phrase_dict *best = with < 0 || without < 0 ? NULL : better ? of_more : d;
+/* `other` instead of `d`, either of which may be NULL, if it fits and it and the records take less
+ * together. NULL: out of memory. */
+static phrase_dict *that_saves_more(phrase_dict *d, phrase_dict *other, const limits *limits,
+                                    const sample_set *test) {
+    double with = d && other ? total(other, test, limits->max_bytes) : -1;
+    double without = d && other ? total(d, test, limits->max_bytes) : -1;
+    bool better = with < without && phrase_bytes(other) <= limits->max_bytes;
+    phrase_dict *best = with < 0 || without < 0 ? NULL : better ? other : d;
     if (d && d != best) phrase_free(d);
-    if (of_more && of_more != best) phrase_free(of_more);
+    if (other && other != best) phrase_free(other);
     return best;
 }
 
@@ -309,7 +314,12 @@ static phrase_dict *make_dict(lexicon *x, const sample_set *set, const limits *l
             list[i] = x->n + (list[i] - LEXICON_COPY);
     for (uint32_t i = 0; i < lexicon_copies(x); i++) x->count[x->n + i] = x->copy_count[i];
     phrase_dict *d = code(x, tokens, limits);
-    if (limits->try_more && test) d = more_classes(x, tokens, d, limits, test);
+    if (d && limits->try_more && test) {
+        struct limits more = *limits;
+        more.classes = CLASSES_MORE;
+        more.groups = GROUPS_MORE;
+        d = that_saves_more(d, code(x, tokens, &more), limits, test);
+    }
     x->mem->free(list);
     return d;
 }
@@ -376,10 +386,31 @@ static bool find_phrases(lesson *l) {
            shrink(&l->x, l->set, l->limits);
 }
 
+/* A dictionary of fewer phrases (weed_out) instead of `d`, if that saves more. NULL: out of memory.
+ */
+static phrase_dict *try_fewer(lesson *l, phrase_dict *d, uint32_t most, float least) {
+    bool weeded = weed_out(&l->x, l->set, most, least);
+    phrase_dict *fewer = weeded ? make_dict(&l->x, l->set, l->limits, l->test) : NULL;
+    return that_saves_more(d, fewer, l->limits, l->test);
+}
+
+/* Where little is stored, a dictionary without the phrases that take more memory than they save of
+ * it is tried as well, and where hardly anything gets smaller one without any. NULL: out of memory.
+ */
+static phrase_dict *try_leaner(lesson *l, phrase_dict *d) {
+    double stored = (double)l->limits->max_bytes * PHRASE_RECORDS;
+    double least = stored > 0 ? 8 * (double)l->x.parsed / stored : 0;
+    uint32_t ratio = 0;
+    if (!d || !l->limits->cheapest || least < LEAST_TRIED) return d;
+    d = try_fewer(l, d, PHRASES_MOST, (float)least);
+    if (d && rate(d, l->test, true, &ratio) && ratio > HARDLY_SMALLER) d = try_fewer(l, d, 256, 0);
+    return d;
+}
+
 /* Makes a dictionary of the phrases that have been found, if they have, and frees all else. */
 static void end(lesson *l, bool found) {
-    l->dict = NULL;
-    if (found) l->dict = make_dict(&l->x, l->set, l->limits, l->test);
+    l->dict = found ? make_dict(&l->x, l->set, l->limits, l->test) : NULL;
+    l->dict = try_leaner(l, l->dict);
     lexicon_free(&l->x);
     if (!l->dict || rate(l->dict, l->test, false, &l->dict->ratio)) return;
     phrase_free(l->dict);
@@ -414,17 +445,6 @@ static phrase_dict *try_frequent(const lesson *first) {
     return best;
 }
 
-/* The one of two dictionaries, either of which may be NULL, that makes the cheapest parse of the
- * test samples shorter. NULL: out of memory. */
-static phrase_dict *better(phrase_dict *a, phrase_dict *b, const sample_set *test) {
-    uint32_t ratio_a = 0, ratio_b = 0;
-    bool rated = a && b && rate(a, test, true, &ratio_a) && rate(b, test, true, &ratio_b);
-    phrase_dict *best = !rated ? NULL : ratio_b < ratio_a ? b : a;
-    if (a && a != best) phrase_free(a);
-    if (b && b != best) phrase_free(b);
-    return best;
-}
-
 /* Learns what different records share, and, where that makes less of them, all that those are which
  * come again. NULL: out of memory. */
 static phrase_dict *learn_by_heart(const lesson *l, const sample_set *twice) {
@@ -439,7 +459,7 @@ static phrase_dict *learn_by_heart(const lesson *l, const sample_set *twice) {
     }
     lexicon_take(&whole.x, &shared.x);
     run_both(finish, &shared, &whole);
-    return better(shared.dict, whole.dict, l->test);
+    return that_saves_more(shared.dict, whole.dict, l->limits, l->test);
 }
 
 /* NULL: out of memory. */
