@@ -4,6 +4,7 @@
 #include "keyspace/native.h"
 #include "keyspace/native_memory.h"
 #include "keyspace/removals.h"
+#include "server/databases.h"
 #include "server/settings.h"
 
 #define CANDIDATES     5 /* the server's own maxmemory-samples */
@@ -18,15 +19,9 @@ static uint64_t count_in(RedisModuleCtx *ctx, int db) {
     return native_count(ctx);
 }
 
-static int count_dbs(RedisModuleCtx *ctx) {
-    int dbs = 0;
-    while (RedisModule_SelectDb(ctx, dbs) == REDISMODULE_OK) dbs++;
-    return dbs;
-}
-
 /* Selects the next database that holds any; false: none does. */
 static bool select_db(RedisModuleCtx *ctx) {
-    int dbs = count_dbs(ctx);
+    int dbs = databases_count();
     for (int i = 0; i < dbs; i++) {
         next_db = (next_db + 1) % dbs;
         if (count_in(ctx, next_db) > 0) return true;
@@ -86,7 +81,7 @@ static size_t memory_usage(RedisModuleCtx *ctx, RedisModuleString *name) {
 
 double others_bytes(RedisModuleCtx *ctx, const map_eviction *how, bool ask) {
     uint64_t count = 0;
-    int dbs = count_dbs(ctx);
+    int dbs = databases_count();
     for (int db = 0; db < dbs; db++) count += count_in(ctx, db);
     if (count == 0 || !select_db(ctx)) return 0;
     RedisModuleString *name = draw(ctx, how);

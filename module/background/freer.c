@@ -13,15 +13,23 @@
 /* Between the main thread and the one that frees. */
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t filled;
+    pthread_cond_t filled; /* waited for by the monotonic clock: the other may be set back */
     mem_retired given;
     bool thread;
-} desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+} desk = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void make_condition(void) {
+    pthread_condattr_t by;
+    pthread_condattr_init(&by);
+    pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+    pthread_cond_init(&desk.filled, &by);
+    pthread_condattr_destroy(&by);
+}
 
 /* False: the thread is to leave. */
 static bool take(mem_retired *old) {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += STAY_NS;
     until.tv_sec += until.tv_nsec / SECOND_NS;
     until.tv_nsec %= SECOND_NS;
@@ -41,7 +49,9 @@ static void *run(void *unused) {
 }
 
 bool freer_give(mem_retired *old) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!old->last) return true;
+    pthread_once(&once, make_condition);
     pthread_mutex_lock(&desk.lock);
     if (!desk.thread) desk.thread = thread_start(run);
     bool thread = desk.thread, takes = !desk.given.last;

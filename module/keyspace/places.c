@@ -4,6 +4,7 @@
 #include "core/base/hash_slot.h"
 #include "core/base/siphash.h"
 #include "core/base/stem.h"
+#include "server/databases.h"
 #include "server/version.h"
 
 #include <stdio.h>
@@ -45,10 +46,7 @@ bool places_are_slots(void) {
 }
 
 int places_dbs(void) {
-    int dbs = 1;
-    if (!version_is_valkey(VALKEY_9_0)) return dbs;
-    while (RedisModule_SelectDb(ckv.ctx, dbs) == REDISMODULE_OK) dbs++;
-    return dbs;
+    return version_is_valkey(VALKEY_9_0) ? databases_count() : 1;
 }
 
 static uint32_t place_of_key(const uint8_t *key, size_t len, uint32_t in_layout) {

@@ -3,6 +3,7 @@
 
 #include "server/clock.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,24 +23,50 @@ static long long read_number(const char *path, const char *name) {
     return number;
 }
 
-/* Of a file of the server's control group (v2), which may be a container's or a service's. */
-static long long read_of_group(const char *file, const char *name) {
-    char line[512], path[600], own[512] = "/";
+#define GROUP_MAX 512 /* bytes of a group's name */
+
+/* The server's control group (v2), which may be a container's or a service's: "/a/b"; "": none. */
+static void read_group(char own[GROUP_MAX]) {
+    char line[GROUP_MAX];
     FILE *f = fopen("/proc/self/cgroup", "r");
+    own[0] = '\0';
     while (f && fgets(line, sizeof line, f))
         if (sscanf(line, "0::%511[^\n]", own) == 1) break;
     if (f) fclose(f);
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", own, file);
+}
+
+/* The one that holds it, whose limit holds for all within; false: there is none. */
+static bool to_parent(char group[GROUP_MAX]) {
+    char *last = strrchr(group, '/');
+    if (!last) return false;
+    *last = '\0';
+    return true;
+}
+
+/* Of a file of a group. */
+static long long read_of_group(const char *group, const char *file, const char *name) {
+    char path[GROUP_MAX + 64];
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", group, file);
     return read_number(path, name);
+}
+
+static uint64_t read_bytes(void) {
+    char group[GROUP_MAX];
+    long long least = read_number("/proc/meminfo", "MemTotal:") * 1024;
+    read_group(group);
+    do {
+        long long most = read_of_group(group, "memory.max", "");
+        if (most >= 0 && (least < 0 || most < least)) least = most;
+    } while (to_parent(group));
+    return least < 0 ? 0 : (uint64_t)least;
 }
 
 uint64_t machine_bytes(void) {
     static uint64_t bytes;
-    if (bytes) return bytes;
-    long long all = read_number("/proc/meminfo", "MemTotal:") * 1024;
-    long long most = read_of_group("memory.max", "");
-    long long least = most >= 0 && (all < 0 || most < all) ? most : all;
-    return bytes = least < 0 ? 0 : (uint64_t)least;
+    static bool read;
+    if (!read) bytes = read_bytes();
+    read = true;
+    return bytes;
 }
 
 static int64_t spare_of_machine(void) {
@@ -49,16 +76,23 @@ static int64_t spare_of_machine(void) {
 }
 
 /* Files that were read or written count as used there, and go when memory is wanted. */
-static int64_t spare_of_group(void) {
-    long long most = read_of_group("memory.max", ""), used = read_of_group("memory.current", "");
-    if (most < 0 || used < 0) return INT64_MAX;
-    long long files = read_of_group("memory.stat", "inactive_file ");
+static int64_t spare_of_group(const char *group) {
+    long long most = read_of_group(group, "memory.max", "");
+    long long used = most < 0 ? -1 : read_of_group(group, "memory.current", "");
+    if (used < 0) return INT64_MAX;
+    long long files = read_of_group(group, "memory.stat", "inactive_file ");
     return most - most / KEPT_SHARE - used + (files > 0 ? files : 0);
 }
 
 static int64_t read_spare(void) {
-    int64_t machine = spare_of_machine(), group = spare_of_group();
-    return machine < group ? machine : group;
+    char group[GROUP_MAX];
+    int64_t least = spare_of_machine();
+    read_group(group);
+    do {
+        int64_t spare = spare_of_group(group);
+        if (spare < least) least = spare;
+    } while (to_parent(group));
+    return least;
 }
 
 int64_t machine_spare_bytes(void) {

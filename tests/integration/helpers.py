@@ -154,8 +154,8 @@ def is_in_sync(replica):
 
 def wait_for_replica(r):
     """Until a replica has all that was written so far, by whomever. WAIT alone knows of its own connection's last
-    command only, and where that wrote nothing newer servers answer at once."""
-    written = r.info("replication")["master_repl_offset"]
+    command only, and where that wrote nothing newer servers answer at once. One that is still loading has told 0."""
+    written = max(1, r.info("replication")["master_repl_offset"])
 
     def has_it():
         r.execute_command("WAIT", 1000, 1)  # asks the replicas how far they are, which they tell once a second
