@@ -53,6 +53,7 @@ def test_what_is_told_of_a_time_that_has_passed(own_server, give):
     for config, module in ({"ckv.prefixes": "*"}, True), ({}, False):
         with own_server(config, module=module).client() as r:
             r.config_set("notify-keyspace-events", "KEA")
+            r.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
             r.set("key", "value")
             r.config_resetstat()
             heard = r.pubsub()
