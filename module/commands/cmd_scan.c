@@ -56,7 +56,7 @@ static bool matches(const filter *f, const uint8_t *key, size_t len) {
 static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
     int64_t at_ms = map_expiry_ms(pos);
     if (f->other_type) return false;
-    if (at_ms <= f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
+    if (at_ms < f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
     return matches(f, key, len);
 }
 
@@ -83,7 +83,7 @@ static void filter_expires(RedisModuleCtx *ctx, filter *f) {
 }
 
 static void note_if_expired(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
-    bool expired = map_expiry_ms(pos) <= f->now_ms;
+    bool expired = map_expiry_ms(pos) < f->now_ms;
     if (expired && f->expired && f->expired->count < REMOVALS_MAX && matches(f, key, len))
         removals_note(f->expired, key, len);
 }

@@ -35,7 +35,7 @@ static void expire_all(RedisModuleCtx *ctx, int64_t now_ms) {
     due.next_ms = INT64_MAX;
     for (due_record *d = due.slots; d < due.slots + SLOTS; d++) {
         if (!d->name) continue;
-        if (d->at_ms > now_ms) {
+        if (d->at_ms >= now_ms) {
             if (d->at_ms < due.next_ms) due.next_ms = d->at_ms;
             continue;
         }
@@ -54,7 +54,7 @@ static void expire_all(RedisModuleCtx *ctx, int64_t now_ms) {
 static void on_loop(RedisModuleCtx *ctx) {
     /* The time that the server keeps is that before it slept. */
     int64_t now_ms = RedisModule_Milliseconds();
-    if (now_ms >= due.next_ms) expire_all(ctx, now_ms);
+    if (now_ms > due.next_ms) expire_all(ctx, now_ms);
 }
 
 void due_start(due_expire *expire) {
@@ -62,7 +62,7 @@ void due_start(due_expire *expire) {
 }
 
 void due_note(int db, RedisModuleString *name, int64_t at_ms, int64_t now_ms) {
-    if (at_ms <= now_ms || at_ms - now_ms > HORIZON_MS) return;
+    if (at_ms < now_ms || at_ms - now_ms > HORIZON_MS) return;
     size_t len, old_len;
     const char *key = RedisModule_StringPtrLen(name, &len);
     due_record *d = &due.slots[siphash13(key, len, ckv.secret) % SLOTS];

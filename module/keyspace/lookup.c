@@ -24,7 +24,7 @@
  * counts as missing and stays, until it is written over or somebody else meets it. */
 static void expire_if_due(record *r, removals *gone) {
     int64_t at_ms = map_expiry_ms(&r->pos);
-    r->found = at_ms > r->now_ms || role_repeats(r->ctx) || maps_hidden(r->place);
+    r->found = at_ms >= r->now_ms || role_repeats(r->ctx) || maps_hidden(r->place);
     if (r->found)
         due_note(r->db, r->name, at_ms, r->now_ms);
     else if (role_may_expire(r->ctx) && gone)

@@ -46,7 +46,7 @@ static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
 
 static bool is_of_kind(const found *f, move_kind kind) {
     int64_t at_ms = map_expiry_ms(&f->pos);
-    if (kind == MOVE_EXPIRED) return at_ms <= clock_now_ms();
+    if (kind == MOVE_EXPIRED) return at_ms < clock_now_ms();
     return kind == MOVE_ALL || at_ms != EXPIRY_NEVER;
 }
 
@@ -165,7 +165,7 @@ move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *l
                         .base = expiry_ticks(now_ms),
                         .code = map_expiry_code(&f.pos, expiry_ticks(now_ms)),
                         .uses = map_uses(&f.pos)};
-    return lent->at_ms > now_ms ? carry_out(ctx, name, &f, lent->at_ms) : MOVE_STAYS;
+    return lent->at_ms >= now_ms ? carry_out(ctx, name, &f, lent->at_ms) : MOVE_STAYS;
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     map_key_init(to->m, &key, in->key, in->key_len);
     key.uses = in->uses;
     bool there = map_find(to->m, &key, &pos);
-    if (there && map_expiry_ms(&pos) > in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
+    if (there && map_expiry_ms(&pos) >= in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
     bool done = map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
     return done ? MOVE_DONE : MOVE_STAYS;

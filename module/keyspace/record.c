@@ -35,7 +35,7 @@ void record_refresh(record *r) {
     if (!r->in) return;
     record_init_key(r);
     r->there = map_find(r->in->m, &r->key, &r->pos);
-    r->found = r->there && map_expiry_ms(&r->pos) > r->now_ms;
+    r->found = r->there && map_expiry_ms(&r->pos) >= r->now_ms;
 }
 
 const uint8_t *record_value(record *r, size_t *len) {

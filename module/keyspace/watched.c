@@ -52,7 +52,7 @@ typedef struct names {
 /* What has expired was not there for whoever watches it. */
 static bool note(void *context, const uint8_t *key, size_t key_len, const map_pos *pos) {
     names *n = context;
-    if (map_expiry_ms(pos) <= n->now_ms) return true;
+    if (map_expiry_ms(pos) < n->now_ms) return true;
     n->list = array_grow(n->list, n->count, &n->room, sizeof *n->list);
     n->list[n->count++] = RedisModule_CreateString(NULL, (const char *)key, key_len);
     return true;

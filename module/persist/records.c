@@ -18,8 +18,12 @@
 
 typedef struct record_head {
     uint32_t key_len, value_len;
-    int64_t at_ms;
+    int64_t at_ms; /* the first ms in which it has expired; EXPIRY_NEVER; 0: it has */
 } record_head;
+
+static bool has_moment(int64_t at_ms) {
+    return at_ms > 0 && at_ms != EXPIRY_NEVER;
+}
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
@@ -47,6 +51,7 @@ static bool pack(void *context, const uint8_t *key, size_t key_len, const map_po
     const uint8_t *value = map_value(p->m, pos, &len);
     if (!value) return true; /* damaged beyond reading: there is nothing to save */
     record_head head = {(uint32_t)key_len, (uint32_t)len, map_expiry_ms(pos)};
+    head.at_ms += has_moment(head.at_ms);
     size_t wanted = p->used + sizeof head + key_len + len;
     if (wanted > p->cap) {
         p->cap = wanted + BLOCK_BYTES;
@@ -71,8 +76,8 @@ void records_save(RedisModuleIO *io, map *m) {
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static bool put_record(map *m, const uint8_t *key, const record_head *head, int64_t now_ms) {
-    return map_store(m, key, head->key_len, key + head->key_len, head->value_len, head->at_ms,
-                     now_ms);
+    int64_t at_ms = head->at_ms - has_moment(head->at_ms);
+    return map_store(m, key, head->key_len, key + head->key_len, head->value_len, at_ms, now_ms);
 }
 
 static bool unpack(map *m, const uint8_t *bytes, size_t n) {

@@ -52,7 +52,7 @@ uint16_t expiry_code(int64_t at_ms, int64_t now_ms) {
     if (at_ms == EXPIRY_NEVER) return EXPIRY_NONE;
     if (at_ms <= now_ms) return EXPIRY_PAST;
     if (at_ms > now_ms + EXPIRY_TTL_MAX_MS) at_ms = now_ms + EXPIRY_TTL_MAX_MS;
-    return code_of(ticks_up(at_ms), expiry_ticks(now_ms));
+    return code_of(ticks_up(at_ms + 1), expiry_ticks(now_ms));
 }
 
 bool expiry_fits(uint16_t code, uint64_t base, uint64_t other) {
@@ -64,7 +64,7 @@ bool expiry_fits(uint16_t code, uint64_t base, uint64_t other) {
 int64_t expiry_ms(uint16_t code, uint64_t base) {
     if (code == EXPIRY_NONE) return EXPIRY_NEVER;
     if (code == EXPIRY_PAST) return 0;
-    return ms_up(ticks_of(code, base));
+    return ms_up(ticks_of(code, base)) - 1;
 }
 
 expiry_moment expiry_moment_of(int64_t now_ms, uint64_t base) {
@@ -84,7 +84,7 @@ int64_t expiry_told_ms(uint16_t code, uint64_t base) {
     unsigned unit = code >> 12;
     /* What code_of() rounded up past the codes that are taken may be two units earlier. */
     uint64_t units = unit == UNITS - 1 && (code & COUNT_MASK) == 0 ? 3 : 1;
-    return ms_up(ticks_of(code, base) - (units << (2 * unit))) + 1;
+    return ms_up(ticks_of(code, base) - (units << (2 * unit)));
 }
 
 uint64_t expiry_base_before(uint16_t code, uint64_t base, uint64_t limit) {

@@ -6,8 +6,9 @@
  *      |  unit k  |         count          |
  *      +----------+------------------------+
  *
- * Time is counted in ticks of 1/512 s since 1970. A unit is 4^k ticks. The count is the
- * expiry time in that unit, rounded up, modulo 4096. A TTL takes the smallest unit whose
+ * Time is counted in ticks of 1/512 s since 1970. A unit is 4^k ticks. As with the server's own
+ * keys, a record is there up to the ms of its time, and has expired in the next one. The count is
+ * that one in that unit, rounded up, modulo 4096. A TTL takes the smallest unit whose
  * window of 4095 units holds it, so a record never expires early, and late by at most
  * 1/1024 of its TTL, or by 2 ms for a TTL under 8 s. Range: 2 ms to 272 years; what is further
  * away is kept as the longest there is.
@@ -44,7 +45,7 @@ uint16_t expiry_code(int64_t at_ms, int64_t now_ms);
 /* Whether a code that is right next to `base` means the same next to `other` (both in ticks). */
 bool expiry_fits(uint16_t code, uint64_t base, uint64_t other);
 
-/* The absolute time at which a record of this code expires, ms. EXPIRY_NONE: EXPIRY_NEVER.
+/* The last ms, absolute, in which a record of this code is there. EXPIRY_NONE: EXPIRY_NEVER.
  * EXPIRY_PAST: 0. */
 int64_t expiry_ms(uint16_t code, uint64_t base);
 
@@ -56,7 +57,7 @@ typedef struct expiry_moment {
 
 expiry_moment expiry_moment_of(int64_t now_ms, uint64_t base);
 
-/* Whether expiry_ms() of the code is at the moment or before it. */
+/* Whether expiry_ms() of the code is before the moment. */
 static inline bool expiry_passed(const expiry_moment *m, uint16_t code) {
     unsigned unit = code >> 12;
     if (code >= EXPIRY_PAST) return code == EXPIRY_PAST;

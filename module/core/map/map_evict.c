@@ -36,7 +36,7 @@ static uint64_t random_of(const choosing *c) {
 static bool score(const choosing *c, const page_walk *w, uint64_t *result) {
     int64_t at_ms = expiry_ms(w->code, page_base(w->p));
     *result = 0;
-    if (at_ms <= c->how->now_ms) return true;
+    if (at_ms < c->how->now_ms) return true;
     if (c->how->expiring_only && at_ms == EXPIRY_NEVER) return false;
     switch (c->how->order) {
     case MAP_EVICT_LEAST_USED:

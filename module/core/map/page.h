@@ -49,7 +49,7 @@
  *      00 00 e2 a7 ca 00          base: 870,400,000,000 ticks, which is now
  *      89                         tag: a single
  *      0c                         len: 12 bytes
- *      80 27                      code: unit 2 (1/32 s), count 1920, 60 s after the base's count 0
+ *      81 27                      code: unit 2 (1/32 s), count 1921: 1 ms after 60 s, rounded up
  *      ..                         free, 34 bytes
  *      07 ff 75 73 65 72 3a 31    length of the encoded key, raw, "user:1"
  *      ff 41 64 61                raw, "Ada"

@@ -8,6 +8,9 @@ static void check(int64_t now, int64_t ttl) {
     int64_t late = expiry_ms(code, base) - (now + ttl);
     CHECK(code != EXPIRY_NONE);
     CHECK(late >= 0);
+    expiry_moment then = expiry_moment_of(now + ttl, base),
+                  later = expiry_moment_of(now + ttl + late + 1, base);
+    CHECK(!expiry_passed(&then, code) && expiry_passed(&later, code));
     CHECK(late <= 2 + ttl / 1000);
     int64_t told = expiry_told_ms(code, base);
     CHECK(told <= now + ttl);
@@ -30,7 +33,7 @@ static void moments(void) {
         uint64_t base = expiry_ticks(now - ago);
         expiry_moment m = expiry_moment_of(now, base);
         for (uint32_t code = 0; code <= UINT16_MAX; code++)
-            CHECK(expiry_passed(&m, (uint16_t)code) == (expiry_ms((uint16_t)code, base) <= now));
+            CHECK(expiry_passed(&m, (uint16_t)code) == (expiry_ms((uint16_t)code, base) < now));
     }
 }
 

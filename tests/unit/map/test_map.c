@@ -187,7 +187,7 @@ static void traffic(map *m, int keys, int steps, int often) {
 /* The bytes that page.h shows. */
 static void worked_example(map_shared *all) {
     const uint8_t front[] = {0x40, 0,    0x1e, 0,    1, 0,    0,    2,    0,
-                             0,    0xe2, 0xa7, 0xca, 0, 0x89, 0x0c, 0x80, 0x27};
+                             0,    0xe2, 0xa7, 0xca, 0, 0x89, 0x0c, 0x81, 0x27};
     const uint8_t payload[] = "\x07\xffuser:1\xff"
                               "Ada";
     map *m = map_new(all, secret);
