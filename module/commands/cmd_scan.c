@@ -265,7 +265,7 @@ static const keyed_map *random_map(int db) {
     const keyed_map *drawn = NULL;
     uint64_t records = 0;
     for (int i = 0; i < CANDIDATES; i++) {
-        const keyed_map *s = maps_any_at(db, random_number());
+        const keyed_map *s = maps_ranked(db, random_number());
         if (!s || !maps_served(s) || s->m->totals.records == 0) continue;
         records += s->m->totals.records;
         if (random_number() % records < s->m->totals.records) drawn = s;

@@ -311,9 +311,9 @@ void maps_swap_db(int a, int b) {
     table.db[b] = of_a;
 }
 
-keyed_map *maps_any_at(int db, uint64_t random) {
+keyed_map *maps_ranked(int db, uint64_t i) {
     if (db >= table.dbs || table.db[db].ranks == 0) return NULL;
-    return table.db[db].ranked[random % table.db[db].ranks];
+    return table.db[db].ranked[i % table.db[db].ranks];
 }
 
 int maps_dbs(void) {

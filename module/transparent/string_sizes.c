@@ -51,7 +51,7 @@ static bool count_bucket(counting *c, map *m, uint32_t bucket) {
 
 static void count_all(counting *c, int db) {
     for (size_t at = 0; at < maps_in_db(db); at++) {
-        const keyed_map *s = maps_any_at(db, at);
+        const keyed_map *s = maps_ranked(db, at);
         bool counts = maps_served_at(db, s->place) == s;
         for (uint32_t i = 0; counts && i < s->m->buckets; i++)
             if (!count_bucket(c, s->m, i)) return;
@@ -62,7 +62,7 @@ static void count_some(counting *c, int db) {
     bool more = true;
     static uint64_t random = 1;
     for (uint64_t i = 0; i < c->most && c->records < c->most && more; i++) {
-        const keyed_map *s = maps_any_at(db, random_next(&random));
+        const keyed_map *s = maps_ranked(db, random_next(&random));
         if (s && maps_served(s))
             more = count_bucket(c, s->m, (uint32_t)(random_next(&random) % s->m->buckets));
     }
