@@ -77,7 +77,7 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     for (int i = 0; i < k.count; i++) {
         record *r = begin_ahead(ctx, &k, i, ring);
         /* As MGET: what is not a string counts as missing. */
-        switch (lookup_begun_of_many(r, k.sent_native)) {
+        switch (lookup_finish_of_many(r, k.sent_native)) {
         case LOOKUP_DONE:
             record_note_read(r);
             record_reply_value(r);
@@ -112,7 +112,7 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
     record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
-        bool native = lookup_begun_of_many(r, k->sent_native) == LOOKUP_NATIVE;
+        bool native = lookup_finish_of_many(r, k->sent_native) == LOOKUP_NATIVE;
         if ((native ? native_exists(ctx, r->name) : r->found) != there) return false;
     }
     return true;
@@ -162,7 +162,7 @@ static bool put_all(RedisModuleCtx *ctx, keys *k, many_expiry expiry, int64_t at
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
         RedisModuleString *value = k->argv[i * k->step + 1];
-        lookup_answer answer = lookup_begun_of_many(r, k->sent_native);
+        lookup_answer answer = lookup_finish_of_many(r, k->sent_native);
         maxmemory_permit(); /* all were asked about before the first was written */
         if (answer == LOOKUP_NATIVE) {
             put_native(ctx, lookup_is_servers_own(r->name, k->sent_native), r->name, value, expiry,

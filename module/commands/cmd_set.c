@@ -100,7 +100,7 @@ static int set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, set_opti
     o->disturbed = ckv.disturbed;
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
-    lookup_answer answer = lookup_begun(&r);
+    lookup_answer answer = lookup_finish(&r);
     if (answer == LOOKUP_NATIVE && o->condition.value) return set_native(ctx, argv, argc, o);
     if (!lookup_reply_answer(&r, argv, argc, answer)) return REDISMODULE_OK;
     return put_if_wanted(o, &r, &encoded);

@@ -18,9 +18,8 @@
 void followed_start(RedisModuleCtx *ctx);
 
 /* What serves has changed, perhaps. Replicas are told from between commands, before anything else,
- * by who listens to pauses (server/pause.h) and calls followed_tell():
- * what a command tells that writes nothing the server takes for a write, and passes the command on
- * as well, which is CONFIG SET here. */
+ * by who listens to pauses (server/pause.h): what a command tells that writes nothing the server
+ * takes for a write, and passes the command on as well, which is CONFIG SET here. */
 void followed_changed(void);
 /* Whether they are still to be told; tells them, if anybody can be told anything. */
 bool followed_owes(void);
