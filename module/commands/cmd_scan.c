@@ -229,8 +229,7 @@ static bool list(void *context, const uint8_t *key, size_t len, const map_pos *p
 static void list_all(listing *l) {
     for (uint32_t place = 0; place < ckv.places && l->found < l->limit; place++) {
         const keyed_map *s = maps_served_at(l->filter.db, place);
-        for (uint32_t i = 0; s && i < s->m->buckets; i++)
-            if (!map_each(s->m, i, list, l)) break;
+        if (s) map_each_record(s->m, list, l);
     }
 }
 

@@ -322,8 +322,7 @@ static bool remember_all(void) {
 void prefixes_remember(map *m) {
     remembering r = {.left = REMEMBER_RECORDS};
     if (active == count) return;
-    for (uint32_t i = 0; i < m->buckets; i++)
-        if (!map_each(m, i, remember_for, &r)) break;
+    map_each_record(m, remember_for, &r);
     bool remembered = r.found | (r.stopped && remember_all());
     if (!remembered) return;
     changed();

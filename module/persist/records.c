@@ -62,7 +62,7 @@ static bool pack(void *context, const uint8_t *key, size_t key_len, const map_po
 
 void records_save(RedisModuleIO *io, map *m) {
     packing p = {.io = io, .m = m};
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, pack, &p);
+    map_each_record(m, pack, &p);
     flush(&p);
     RedisModule_SaveUnsigned(io, 0); /* no further block */
     RedisModule_Free(p.bytes);

@@ -64,7 +64,7 @@ static bool digest_record(void *context, const uint8_t *key, size_t key_len, con
 /* The order of the records does not matter: how they lie differs between servers. */
 static void digest_map(RedisModuleDigest *digest, void *value) {
     digesting d = {digest, ((keyed_map *)value)->m};
-    for (uint32_t i = 0; i < d.m->buckets; i++) map_each(d.m, i, digest_record, &d);
+    map_each_record(d.m, digest_record, &d);
 }
 
 static void *move_block(void *context, void *block) {

@@ -168,6 +168,8 @@ typedef void map_gone(void *context, const uint8_t *key, size_t key_len);
  * change the map. Stops when it returns false. */
 typedef bool map_visitor(void *context, const uint8_t *key, size_t key_len, const map_pos *pos);
 bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context);
+/* For all records of a map; false: it was stopped. */
+bool map_each_record(map *m, map_visitor *each, void *context);
 
 /* Calls `each` for every large record of a bucket, which may replace the pointer to it: NULL, in a
  * map that is being loaded, until then. Stops when it returns false. */
