@@ -1,7 +1,7 @@
 /* record.c: changing one record. See record.h. */
 #include "keyspace/record.h"
 
-#include "core/map/map_young.h"
+#include "core/map/map_settle.h"
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"

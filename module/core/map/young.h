@@ -1,6 +1,6 @@
 /*
  * young.h: values that are not encoded yet, over all maps: how many there may be, and what became
- * of them. How one lives in its map: map_young.h.
+ * of them. How one lives in its map: map_settle.h.
  */
 #ifndef CKV_YOUNG_H
 #define CKV_YOUNG_H
