@@ -21,6 +21,7 @@
 #include "server/own_call.h"
 #include "server/quiet.h"
 #include "server/renamed.h"
+#include "server/role.h"
 #include "transparent/serve.h"
 #include "transparent/served.h"
 
@@ -83,8 +84,9 @@ static int start(RedisModuleCtx *ctx) {
         type_register(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     keyspace_events_listen(ctx);
-    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, on_child) ||
-        !own_records_start(ctx) || migration_start(ctx) != REDISMODULE_OK)
+    own_records_start(ctx);
+    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, on_child) || !role_start(ctx) ||
+        migration_start(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     renamed_start();
     evict_start(ctx);

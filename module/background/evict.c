@@ -373,6 +373,6 @@ void evict_start(RedisModuleCtx *ctx) {
     evict_modules_changed(ctx);
     settings_read(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
-    role_listen(ctx, on_role);
+    role_listen(on_role);
     configure(ctx, true);
 }

@@ -59,9 +59,9 @@ static void on_role(bool follows) {
     followed_changed();
 }
 
-void followed_start(RedisModuleCtx *ctx) {
+void followed_start(void) {
     note_known("", 0);
-    role_listen(ctx, on_role);
+    role_listen(on_role);
 }
 
 void followed_loading(bool began) {

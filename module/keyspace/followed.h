@@ -15,7 +15,7 @@
 
 #include "ckv.h"
 
-void followed_start(RedisModuleCtx *ctx);
+void followed_start(void);
 
 /* What serves has changed, perhaps. Replicas are told from between commands, before anything else,
  * by who listens to pauses (server/pause.h): what a command tells that writes nothing the server

@@ -267,9 +267,9 @@ int migration_start(RedisModuleCtx *ctx) {
         return listen(ctx, VALKEY_EVENT_ATOMIC_SLOT_MIGRATION, on_valkey_migration);
     if (!is_redis_with_it()) return REDISMODULE_OK;
     if (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
-        listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK ||
-        !role_listen(ctx, on_role))
+        listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    role_listen(on_role);
     migration_hello_start(ctx);
     return REDISMODULE_OK;
 }

@@ -105,7 +105,7 @@ static void on_role(bool follows) {
 
 void untold_start(RedisModuleCtx *ctx) {
     timer_register(ctx, &steps, step);
-    role_listen(ctx, on_role);
+    role_listen(on_role);
 }
 
 void untold_note(uint64_t db, const RedisModuleString *key) {

@@ -246,5 +246,5 @@ void leave_catch_up(void) {
 void leave_start(RedisModuleCtx *ctx) {
     pause_listen(tell_untold);
     untold_start(ctx);
-    followed_start(ctx);
+    followed_start();
 }
