@@ -22,6 +22,7 @@
 #include "server/quiet.h"
 #include "server/renamed.h"
 #include "server/role.h"
+#include "server/settings.h"
 #include "transparent/serve.h"
 #include "transparent/served.h"
 
@@ -89,6 +90,7 @@ static int start(RedisModuleCtx *ctx) {
         migration_start(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     renamed_start();
+    settings_start(ctx);
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);

@@ -327,11 +327,9 @@ static bool is_about(const RedisModuleConfigChange *change, const char *text, bo
  * no record may go while it is written. What is replicated within CONFIG SET would make that a
  * write, to be replicated itself: room is made by the timer. The server has just set a timer of its
  * own to make room, which would take maps: it must find enough. */
-static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)e, (void)sub;
-    settings_changed(ctx, data); /* a module hears of it at one place */
-    if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
-    configure(ctx, is_about(data, "maxmemory", true));
+static void on_config(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
+    if (!is_about(change, "maxmemory", false) || maxmemory_stepping()) return;
+    configure(ctx, is_about(change, "maxmemory", true));
     evict.held_back &= may_hold(ctx);
     evict.blocked &= may_hold(ctx);
     evict.look = true;
@@ -371,8 +369,7 @@ void evict_modules_changed(RedisModuleCtx *ctx) {
 void evict_start(RedisModuleCtx *ctx) {
     room_start();
     evict_modules_changed(ctx);
-    settings_read(ctx);
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
+    settings_listen(on_config);
     role_listen(on_role);
     configure(ctx, true);
 }

@@ -66,7 +66,7 @@ bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value) {
     return done;
 }
 
-void settings_read(RedisModuleCtx *ctx) {
+static void read_known(RedisModuleCtx *ctx) {
     for (int i = 0; i < SETTINGS; i++) {
         size_t len;
         const char *text;
@@ -82,10 +82,24 @@ static bool is_known(const char *name) {
     return false;
 }
 
-void settings_changed(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
+static settings_changed *listener; /* NULL: none */
+
+static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    const RedisModuleConfigChange *change = data;
+    (void)e, (void)sub;
     bool any = false;
     for (uint32_t i = 0; i < change->num_changes; i++) any |= is_known(change->config_names[i]);
-    if (any) settings_read(ctx);
+    if (any) read_known(ctx);
+    if (listener) listener(ctx, change);
+}
+
+void settings_start(RedisModuleCtx *ctx) {
+    read_known(ctx);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
+}
+
+void settings_listen(settings_changed *told) {
+    listener = told;
 }
 
 int settings_expire_effort(void) {
