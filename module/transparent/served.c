@@ -75,9 +75,9 @@ typedef struct served_command {
     X(persist, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                           \
     X(dbsize, SERVED_KEYLESS, false, NULL, NULL, NULL, 0)                                          \
     X(type, SERVED_FIRST, false, serve_type, READS_FAST, "keyspace", READS_KEY)                    \
-    X(dump, SERVED_FIRST, false, serve_first, "readonly", "keyspace", READS_VALUE)                 \
-    X(object, SERVED_SECOND, false, serve_second, "readonly", "keyspace", READS_KEY)               \
-    X(memory, SERVED_SECOND, false, serve_second, "readonly", "slow", READS_KEY)                   \
+    X(dump, SERVED_FIRST, false, serve_dump, "readonly", "keyspace", READS_VALUE)                  \
+    X(object, SERVED_SECOND, false, serve_object, "readonly", "keyspace", READS_KEY)               \
+    X(memory, SERVED_SECOND, false, serve_object, "readonly", "slow", READS_KEY)                   \
     X(sort, SERVED_STORE, false, serve_sort, "write deny-oom", "set sortedset list dangerous",     \
       READS_VALUE)                                                                                 \
     X(sort_ro, SERVED_FIRST, false, serve_sort, "readonly", "set sortedset list dangerous",        \
@@ -152,10 +152,6 @@ static const command_entry *our_command(const char *name) {
     for (const command_entry *e = command_table; e->name; e++)
         if (!strcmp(e->name + 1, name)) return e;
     return NULL;
-}
-
-static bool is_list(const served_command *s) {
-    return s->keys == SERVED_KEYLESS || s->keys == SERVED_CURSOR;
 }
 
 /* The keys of commands that only exist here. */
@@ -288,7 +284,7 @@ served_keys served_keys_of(int served) {
 }
 
 bool served_lists(int served) {
-    return is_list(&table[served]);
+    return table[served].keys == SERVED_KEYLESS || table[served].keys == SERVED_CURSOR;
 }
 
 bool served_writes_strings(int served) {
