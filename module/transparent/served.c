@@ -16,6 +16,7 @@
 #include "transparent/serve_lists.h"
 #include "transparent/serve_moves.h"
 #include "transparent/serve_sort.h"
+#include "transparent/user_rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +95,7 @@ typedef struct served_command {
 
 #define NUMBER(name, ...) SERVE_##name,
 enum { SERVED_COMMANDS(NUMBER) COUNT };
-_Static_assert(COUNT <= PERMISSION_NAMES_MAX, "permission.h has no room for so many");
+_Static_assert(COUNT <= USER_RULES_NAMES_MAX, "user_rules.h has no room for so many");
 
 #define ROW(name, ...) [SERVE_##name] = {#name, __VA_ARGS__},
 static const served_command table[] = {SERVED_COMMANDS(ROW)};
@@ -248,7 +249,7 @@ static const command_entry own_commands[] = {
 int served_register(RedisModuleCtx *ctx) {
     static const char *names[COUNT];
     for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
-    permission_start(names, COUNT);
+    user_rules_start(names, COUNT);
     moving = RedisModule_CreateString(NULL, MOVING_NAME, strlen(MOVING_NAME));
     for (int i = 0; i < COUNT; i++) {
         by_rules[i] = register_one(ctx, i, false);
