@@ -363,7 +363,7 @@ void evict_modules_changed(RedisModuleCtx *ctx) {
     for (size_t i = 0; list && i < RedisModule_CallReplyLength(list); i++)
         evict.others_by_timer_only |=
             may_have_keys_open(RedisModule_CallReplyArrayElement(list, i));
-    if (list) RedisModule_FreeCallReply(list);
+    own_call_drop(list);
 }
 
 void evict_start(RedisModuleCtx *ctx) {

@@ -160,7 +160,7 @@ int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (scanning_is_array(records)) replied += reply_wanted(ctx, records, scanning_is_served);
     RedisModule_ReplySetArrayLength(ctx, replied);
     RedisModule_FreeCallReply(native);
-    if (records) RedisModule_FreeCallReply(records);
+    own_call_drop(records);
     return REDISMODULE_OK;
 }
 
