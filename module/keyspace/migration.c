@@ -181,8 +181,7 @@ static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub,
     hide_all(slots, sub == REDIS_TRIM_STARTED);
 }
 
-/* ---- Valkey's imports of a file ---------------------------------------------------------------
- */
+/* ---- Valkey's imports of a file -------------------------------------------------------------- */
 
 /* What a migration says under a word, a copy that the caller frees; "": nothing. */
 static RedisModuleString *field(RedisModuleCtx *ctx, RedisModuleCallReply *migration,
@@ -232,7 +231,7 @@ void migration_loaded(RedisModuleCtx *ctx) {
         hide_ranges(RedisModule_StringPtrLen(ranges, NULL));
         RedisModule_FreeString(ctx, ranges);
     }
-    if (all) RedisModule_FreeCallReply(all);
+    own_call_drop(all);
 }
 
 /* ---- the start ------------------------------------------------------------------------------- */
