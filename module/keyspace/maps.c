@@ -201,7 +201,7 @@ static void leave_table(keyed_map *s) {
 static uint32_t slot_of(const RedisModuleString *name) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
-    return places_are_slots() ? hash_slot_of_key((const uint8_t *)text, len) : 0;
+    return places_are_slots() ? hash_slot_of_key(text, len) : 0;
 }
 
 void maps_list(keyed_map *s, int db, const RedisModuleString *name) {

@@ -40,7 +40,7 @@ static bool read_cursor(const RedisModuleString *from, cursor *c) {
                   .tag = behind + 1,
                   .tag_len = (size_t)(number - behind - 1),
                   .number = strtoull(number + 1, NULL, 10)};
-    c->slot = hash_slot_of_key((const uint8_t *)c->tag, c->tag_len);
+    c->slot = hash_slot_of_key(c->tag, c->tag_len);
     return true;
 }
 
@@ -89,7 +89,7 @@ static int64_t slot_of_pattern(const char *pattern, size_t len) {
     bool tagged = close && close > open + 1;
     for (const char *at = pattern; at < (tagged ? close : end); at++)
         if (memchr("*?[\\", *at, 4)) return -1;
-    return hash_slot_of_key((const uint8_t *)pattern, len);
+    return hash_slot_of_key(pattern, len);
 }
 
 /* The server has found them right. */
@@ -139,7 +139,7 @@ static void keep_slots(cluster_scan *s, scanned *keys, size_t from, uint32_t fir
     for (size_t i = from; i < keys->count; i++) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(keys->keys[i], &len);
-        uint32_t slot = hash_slot_of_key((const uint8_t *)key, len);
+        uint32_t slot = hash_slot_of_key(key, len);
         if (slot >= first && slot <= last)
             keys->keys[kept++] = keys->keys[i];
         else
