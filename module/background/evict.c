@@ -12,6 +12,7 @@
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
+#include "server/server_info.h"
 #include "server/settings.h"
 #include "server/version.h"
 #include "server/within.h"
@@ -148,10 +149,7 @@ static void note_blocked(bool any) {
 static void look_who_is_blocked(RedisModuleCtx *ctx) {
     bool long_ago = clock_monotonic_us() - evict.blocked_us > LOOK_US;
     if (!some_pass_unseen() || (!long_ago && !evict.look)) return;
-    int error;
-    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
-    bool any = RedisModule_ServerInfoGetFieldUnsigned(info, "blocked_clients", &error) > 0;
-    RedisModule_FreeServerInfo(ctx, info);
+    bool any = server_info_number(ctx, "clients", "blocked_clients") > 0;
     note_blocked(any && may_hold(ctx));
 }
 
