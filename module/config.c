@@ -27,7 +27,13 @@ static long long get_number(const char *name, void *at) {
 static int set_number(const char *name, long long value, void *at, RedisModuleString **error) {
     (void)name, (void)error;
     *(long long *)at = value;
-    codecs_set_zstd_level(&ckv.shared.codecs, (int)ckv.config.compression_level);
+    return REDISMODULE_OK;
+}
+
+static int set_level(const char *name, long long value, void *at, RedisModuleString **error) {
+    (void)name, (void)error;
+    *(long long *)at = value;
+    codecs_set_zstd_level(&ckv.shared.codecs, (int)value);
     return REDISMODULE_OK;
 }
 
@@ -97,16 +103,17 @@ int config_register(RedisModuleCtx *ctx) {
         {"dictionary-size", &ckv.config.dictionary_size, DEFAULT_DICTIONARY_SIZE, 64 << 10,
          64 << 20, REDISMODULE_CONFIG_MEMORY, set_number},
         {"compression-level", &ckv.config.compression_level, DEFAULT_COMPRESSION_LEVEL, 1, 19,
-         REDISMODULE_CONFIG_DEFAULT, set_number},
+         REDISMODULE_CONFIG_DEFAULT, set_level},
         {"train-after", &ckv.config.train_after, DEFAULT_TRAIN_AFTER, 64 << 10, 1 << 30,
          REDISMODULE_CONFIG_MEMORY, set_number},
         {"young-memory", &ckv.config.young_memory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
          set_young},
-        {"encode-threads", &ckv.config.encode_threads, 1, 0, SETTLE_THREADS_MAX,
-         REDISMODULE_CONFIG_DEFAULT, set_young},
+        {"encode-threads", &ckv.config.encode_threads, DEFAULT_ENCODE_THREADS, 0,
+         SETTLE_THREADS_MAX, REDISMODULE_CONFIG_DEFAULT, set_young},
         {"maxmemory", &ckv.config.maxmemory, 0, 0, LLONG_MAX, REDISMODULE_CONFIG_MEMORY,
          set_number},
-        {"move-cpu", &ckv.config.move_cpu, 2, 1, 100, REDISMODULE_CONFIG_DEFAULT, set_number},
+        {"move-cpu", &ckv.config.move_cpu, DEFAULT_MOVE_CPU, 1, 100, REDISMODULE_CONFIG_DEFAULT,
+         set_number},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (RedisModule_RegisterNumericConfig(ctx, settings[i].name, settings[i].standard,

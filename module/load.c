@@ -21,6 +21,8 @@
 #include "server/own_call.h"
 #include "server/quiet.h"
 #include "server/renamed.h"
+#include "server/role.h"
+#include "server/settings.h"
 #include "transparent/serve.h"
 #include "transparent/served.h"
 
@@ -83,10 +85,12 @@ static int start(RedisModuleCtx *ctx) {
         type_register(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     keyspace_events_listen(ctx);
-    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, on_child) ||
-        !own_records_start(ctx) || migration_start(ctx) != REDISMODULE_OK)
+    own_records_start(ctx);
+    if (beside_start(ctx) != REDISMODULE_OK || !child_start(ctx, on_child) || !role_start(ctx) ||
+        migration_start(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;
     renamed_start();
+    settings_start(ctx);
     evict_start(ctx);
     held_start(ctx);
     cron_start(ctx);

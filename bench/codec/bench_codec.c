@@ -56,8 +56,7 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- an allocator that knows its peak ----------------------------------------------------------
- */
+/* ---- an allocator that knows its peak -------------------------------------------------------- */
 
 static size_t allocated, peak;
 
@@ -78,8 +77,7 @@ static void *peak_realloc(void *block, size_t n) {
 }
 static const mem peak_mem = {peak_alloc, peak_realloc, peak_free, malloc_usable_size};
 
-/* ---- records ----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void add_record(data_set *d, const uint8_t *at, size_t len) {
     if ((d->n & (d->n - 1)) == 0)
@@ -142,8 +140,7 @@ static void choose(data_set *d) {
     if (d->test == 0 || d->test_bytes == 0) fail(1, "a file has too few records");
 }
 
-/* ---- the codecs --------------------------------------------------------------------------------
- */
+/* ---- the codecs ------------------------------------------------------------------------------ */
 
 /* How the test records come out of a codec: each one's bytes, one after the other. */
 typedef struct encoded {
@@ -291,8 +288,7 @@ static double measure_pages(const data_set *d) {
     return (double)sum / (double)d->test;
 }
 
-/* ---- output ------------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 /* What is stored for each record: as it is and a byte more, or what a codec makes of it. */
 static double measure_best(const data_set *d, const encoded *a, const encoded *b, size_t header) {
@@ -314,8 +310,7 @@ static void print_codec(const data_set *d, const char *name, const encoded *e) {
            e->time.decode * us);
 }
 
-/* The dictionaries as they are used for values, in the fast way first; keys are encoded fast only.
- */
+/* The dictionaries as they are used for values, the fast way first; keys are encoded fast only. */
 static encoded measure_ways(const data_set *d, const char *name, phrases *p, bool values) {
     coder c = {phrase_encode_record, phrase_decode_record, p, 0};
     encoded e = encode_all(d, &c);

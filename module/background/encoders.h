@@ -16,8 +16,8 @@
 #define CKV_ENCODERS_H
 
 #include "core/map/map_recode.h"
+#include "core/map/map_settle.h"
 #include "core/map/map_uncounted.h"
-#include "core/map/map_young.h"
 
 /* Values to encode. */
 typedef struct encoder_job {

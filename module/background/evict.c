@@ -12,6 +12,7 @@
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
+#include "server/server_info.h"
 #include "server/settings.h"
 #include "server/version.h"
 #include "server/within.h"
@@ -148,10 +149,7 @@ static void note_blocked(bool any) {
 static void look_who_is_blocked(RedisModuleCtx *ctx) {
     bool long_ago = clock_monotonic_us() - evict.blocked_us > LOOK_US;
     if (!some_pass_unseen() || (!long_ago && !evict.look)) return;
-    int error;
-    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "clients");
-    bool any = RedisModule_ServerInfoGetFieldUnsigned(info, "blocked_clients", &error) > 0;
-    RedisModule_FreeServerInfo(ctx, info);
+    bool any = server_info_number(ctx, "clients", "blocked_clients") > 0;
     note_blocked(any && may_hold(ctx));
 }
 
@@ -327,11 +325,9 @@ static bool is_about(const RedisModuleConfigChange *change, const char *text, bo
  * no record may go while it is written. What is replicated within CONFIG SET would make that a
  * write, to be replicated itself: room is made by the timer. The server has just set a timer of its
  * own to make room, which would take maps: it must find enough. */
-static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
-    (void)e, (void)sub;
-    settings_changed(ctx, data); /* a module hears of it at one place */
-    if (!is_about(data, "maxmemory", false) || maxmemory_stepping()) return;
-    configure(ctx, is_about(data, "maxmemory", true));
+static void on_config(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
+    if (!is_about(change, "maxmemory", false) || maxmemory_stepping()) return;
+    configure(ctx, is_about(change, "maxmemory", true));
     evict.held_back &= may_hold(ctx);
     evict.blocked &= may_hold(ctx);
     evict.look = true;
@@ -365,14 +361,13 @@ void evict_modules_changed(RedisModuleCtx *ctx) {
     for (size_t i = 0; list && i < RedisModule_CallReplyLength(list); i++)
         evict.others_by_timer_only |=
             may_have_keys_open(RedisModule_CallReplyArrayElement(list, i));
-    if (list) RedisModule_FreeCallReply(list);
+    own_call_drop(list);
 }
 
 void evict_start(RedisModuleCtx *ctx) {
     room_start();
     evict_modules_changed(ctx);
-    settings_read(ctx);
-    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
-    role_listen(ctx, on_role);
+    settings_listen(on_config);
+    role_listen(on_role);
     configure(ctx, true);
 }

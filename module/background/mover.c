@@ -95,7 +95,7 @@ static bool belongs_out(const char *key, size_t len) {
 /* Whether the records of a key's slot are here, and no map of theirs on its way. */
 static bool has_arrived(RedisModuleCtx *ctx, const char *key, size_t len) {
     int db = RedisModule_GetSelectedDb(ctx);
-    uint32_t place = places_of_key((const uint8_t *)key, len);
+    uint32_t place = places_of_key(key, len);
     return maps_at(db, place) ? maps_served_at(db, place) != NULL
                               : tryagain_ask(ctx, db, place) == TRYAGAIN_NO;
 }

@@ -323,9 +323,7 @@ uint64_t reencode_pages_ahead(void) {
 }
 
 int reencode_now(RedisModuleCtx *ctx) {
-    size_t before = pass.clients.count;
-    waiting_add(ctx, &pass.clients);
-    if (pass.clients.count > before) reencode_start();
+    if (waiting_add(ctx, &pass.clients)) reencode_start();
     return REDISMODULE_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * settle.h: young values (core/map/map_young.h) are encoded, by threads of their own, in slices
+ * settle.h: young values (core/map/map_settle.h) are encoded, by threads of their own, in slices
  * between commands.
  *
  *      fill a batch  ----->  an encoder (encoders.h)

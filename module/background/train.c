@@ -330,7 +330,6 @@ bool train_step(uint64_t deadline_us) {
 int train_now(RedisModuleCtx *ctx) {
     if (maps_totals().totals.records == 0)
         return RedisModule_ReplyWithError(ctx, "ERR there are no records to train on");
-    waiting_add(ctx, &job.later);
-    if (job.later.count > 0) atomic_store(&percent, 100);
+    if (waiting_add(ctx, &job.later)) atomic_store(&percent, 100);
     return REDISMODULE_OK;
 }

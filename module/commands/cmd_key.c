@@ -19,7 +19,7 @@ int cmd_cdel(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     for (int i = 1; i < argc; i++) {
         record r;
         lookup_begin(ctx, argv[i], now_ms, &r);
-        lookup_answer answer = lookup_begun_of_many(&r, sent_native);
+        lookup_answer answer = lookup_finish_of_many(&r, sent_native);
         if (answer == LOOKUP_NATIVE) {
             long long n = native_count_of(ctx, argv[i]);
             deleted += n;
@@ -78,7 +78,7 @@ static int count_there(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
     for (int i = 1; i < argc; i++) {
         record r;
         lookup_begin(ctx, argv[i], now_ms, &r);
-        lookup_answer answer = lookup_begun_of_many(&r, sent_native);
+        lookup_answer answer = lookup_finish_of_many(&r, sent_native);
         if (answer == LOOKUP_NATIVE) found += native_count_of(ctx, argv[i]);
         if (answer != LOOKUP_DONE) continue;
         if (uses)

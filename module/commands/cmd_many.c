@@ -77,7 +77,7 @@ int cmd_cmget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     for (int i = 0; i < k.count; i++) {
         record *r = begin_ahead(ctx, &k, i, ring);
         /* As MGET: what is not a string counts as missing. */
-        switch (lookup_begun_of_many(r, k.sent_native)) {
+        switch (lookup_finish_of_many(r, k.sent_native)) {
         case LOOKUP_DONE:
             record_note_read(r);
             record_reply_value(r);
@@ -112,13 +112,11 @@ static bool all_there(RedisModuleCtx *ctx, const keys *k, bool there) {
     record ring[AHEAD];
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
-        bool native = lookup_begun_of_many(r, k->sent_native) == LOOKUP_NATIVE;
+        bool native = lookup_finish_of_many(r, k->sent_native) == LOOKUP_NATIVE;
         if ((native ? native_exists(ctx, r->name) : r->found) != there) return false;
     }
     return true;
 }
-
-typedef enum many_expiry { MANY_NEVER, MANY_AT, MANY_KEEP } many_expiry;
 
 /* How the server is called for a key of its own: it tells replicas itself if there is no record of
  * the key anywhere. Else they are told of all keys together, and not by this call; but what other
@@ -135,39 +133,36 @@ static RedisModuleCallReply *call_set_at(RedisModuleCtx *ctx, bool tells, RedisM
 
 /* Writes over a value of the server's own. */
 static void put_native(RedisModuleCtx *ctx, bool tells, RedisModuleString *key,
-                       RedisModuleString *value, many_expiry expiry, int64_t at_ms) {
+                       RedisModuleString *value, int64_t at_ms) {
     RedisModuleCallReply *reply =
-        expiry == MANY_AT     ? call_set_at(ctx, tells, key, value, at_ms)
-        : expiry == MANY_KEEP ? own_call(ctx, "set", CALL(tells, "ssc"), key, value, "KEEPTTL")
-                              : own_call(ctx, "set", CALL(tells, "ss"), key, value);
+        at_ms == EXPIRY_NEVER  ? own_call(ctx, "set", CALL(tells, "ss"), key, value)
+        : at_ms == EXPIRY_KEPT ? own_call(ctx, "set", CALL(tells, "ssc"), key, value, "KEEPTTL")
+                               : call_set_at(ctx, tells, key, value, at_ms);
     own_call_drop(reply);
 }
 
-static bool put(record *r, RedisModuleString *raw, many_expiry expiry, int64_t at_ms) {
+static bool put(record *r, RedisModuleString *raw, int64_t at_ms) {
     size_t len;
     const char *value = RedisModule_StringPtrLen(raw, &len);
-    bool done = expiry == MANY_KEEP ? record_put_keeping_expiry(r, value, len)
-                                    : record_put(r, value, len, at_ms);
-    if (!done) return false;
-    record_notify_set_of_many(r, expiry == MANY_AT);
+    if (!record_put(r, value, len, at_ms)) return false;
+    record_notify_set_of_many(r, at_ms != EXPIRY_NEVER && at_ms != EXPIRY_KEPT);
     return true;
 }
 
 /* Writes all values and counts the records among them. False: one could not be written, for want of
  * memory, or as others who were told of one before it have changed what was usable, and that is the
  * reply: the keys are those before it, of which replicas are told. */
-static bool put_all(RedisModuleCtx *ctx, keys *k, many_expiry expiry, int64_t at_ms, int *records) {
+static bool put_all(RedisModuleCtx *ctx, keys *k, int64_t at_ms, int *records) {
     record ring[AHEAD];
     *records = 0;
     for (int i = 0; i < k->count; i++) {
         record *r = begin_ahead(ctx, k, i, ring);
         RedisModuleString *value = k->argv[i * k->step + 1];
-        lookup_answer answer = lookup_begun_of_many(r, k->sent_native);
+        lookup_answer answer = lookup_finish_of_many(r, k->sent_native);
         maxmemory_permit(); /* all were asked about before the first was written */
         if (answer == LOOKUP_NATIVE) {
-            put_native(ctx, lookup_is_servers_own(r->name, k->sent_native), r->name, value, expiry,
-                       at_ms);
-        } else if (lookup_reply_answer(r, NULL, 0, answer) && put(r, value, expiry, at_ms)) {
+            put_native(ctx, lookup_is_servers_own(r->name, k->sent_native), r->name, value, at_ms);
+        } else if (lookup_reply_answer(r, NULL, 0, answer) && put(r, value, at_ms)) {
             (*records)++;
         } else {
             k->count = i;
@@ -217,7 +212,7 @@ static void replicate_pairs(RedisModuleCtx *ctx, const keys *k, int records) {
 /* Writes all pairs, and tells of them together. False: the error is replied. */
 static bool put_pairs(RedisModuleCtx *ctx, keys *k) {
     int records;
-    bool done = put_all(ctx, k, MANY_NEVER, EXPIRY_NEVER, &records);
+    bool done = put_all(ctx, k, EXPIRY_NEVER, &records);
     if (k->count == 0) return false;
     replicate_pairs(ctx, k, records);
     replicate_count(ctx, records - 1);
@@ -264,14 +259,11 @@ static bool parse_options(RedisModuleString **argv, int argc, int first, many_op
 }
 
 /* Not of one kind, or with an expiry: record by record, which every replica understands. */
-static void replicate_many(RedisModuleCtx *ctx, const keys *k, many_expiry expiry, int64_t at_ms) {
+static void replicate_many(RedisModuleCtx *ctx, const keys *k, int64_t at_ms) {
     for (int i = 0; i < k->count; i++) {
         RedisModuleString **pair = &k->argv[i * k->step];
         if (lookup_is_servers_own(pair[0], k->sent_native)) continue;
-        if (expiry == MANY_KEEP)
-            replicate_set_keeping_expiry(ctx, pair[0], pair[1]);
-        else
-            replicate_set(ctx, pair[0], pair[1], at_ms);
+        replicate_set(ctx, pair[0], pair[1], at_ms);
     }
 }
 
@@ -319,15 +311,14 @@ int cmd_cmsetex(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (!check_others(ctx, argv, argc, &k)) return REDISMODULE_OK;
     if (!parse_options(argv, argc, 2 + k.count * 2, &o))
         return RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
-    int64_t at_ms = EXPIRY_NEVER;
+    int64_t at_ms = o.keep_ttl ? EXPIRY_KEPT : EXPIRY_NEVER;
     if (o.unit >= 0 && !expire_read(ctx, argv[0], o.expire, o.unit, k.now_ms, true, &at_ms))
         return REDISMODULE_OK;
     if (!all_usable(ctx, &k)) return REDISMODULE_OK;
     if ((o.nx || o.xx) && !all_there(ctx, &k, o.xx)) return RedisModule_ReplyWithLongLong(ctx, 0);
-    many_expiry expiry = o.keep_ttl ? MANY_KEEP : o.unit >= 0 ? MANY_AT : MANY_NEVER;
     int records;
-    bool done = put_all(ctx, &k, expiry, at_ms, &records);
-    replicate_many(ctx, &k, expiry, at_ms);
+    bool done = put_all(ctx, &k, at_ms, &records);
+    replicate_many(ctx, &k, at_ms);
     settle_native(ctx, &k, records);
     return done ? RedisModule_ReplyWithLongLong(ctx, 1) : REDISMODULE_OK;
 }

@@ -39,7 +39,7 @@ typedef struct change {
 
 /* Writes the changed value, announces it and replies a number. */
 static int finish(record *r, const void *value, size_t len, const change *c, long long reply) {
-    if (!record_put_keeping_expiry(r, value, len)) return REDISMODULE_OK;
+    if (!record_put(r, value, len, EXPIRY_KEPT)) return REDISMODULE_OK;
     replicate_command(r->ctx, c->command, c->argv + 1, (size_t)c->argc - 1, (size_t)c->argc - 1);
     record_notify(r, REDISMODULE_NOTIFY_STRING, c->event);
     return RedisModule_ReplyWithLongLong(r->ctx, reply);
@@ -207,9 +207,9 @@ int cmd_cincrbyfloat(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         return RedisModule_ReplyWithError(ctx, "ERR increment would produce NaN or Infinity");
     char digits[NUMBER_ROOM];
     size_t len = print_float(digits, sizeof digits, n);
-    if (!record_put_keeping_expiry(&r, digits, len)) return REDISMODULE_OK;
+    if (!record_put(&r, digits, len, EXPIRY_KEPT)) return REDISMODULE_OK;
     RedisModuleString *result = RedisModule_CreateString(ctx, digits, len);
-    replicate_set_keeping_expiry(ctx, r.name, result);
+    replicate_set(ctx, r.name, result, EXPIRY_KEPT);
     record_notify(&r, REDISMODULE_NOTIFY_STRING, "incrbyfloat");
     RedisModule_ReplyWithString(ctx, result);
     RedisModule_FreeString(ctx, result);

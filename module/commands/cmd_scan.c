@@ -26,7 +26,7 @@
 
 /* ---- which records --------------------------------------------------------------------------- */
 
-typedef struct filter {
+typedef struct criteria {
     int db;
     int64_t now_ms;
     const char *pattern; /* NULL: any key */
@@ -34,30 +34,30 @@ typedef struct filter {
     bool expiring, lasting; /* which of the two are wanted */
     bool other_type;        /* none is: what is wanted are no strings */
     removals *expired;      /* those that are met; NULL: they stay */
-} filter;
+} criteria;
 
-static filter filter_all(RedisModuleCtx *ctx) {
+static criteria criteria_all(RedisModuleCtx *ctx) {
     renamed_maps_find();
-    return (filter){.db = RedisModule_GetSelectedDb(ctx),
-                    .now_ms = clock_now_ms(),
-                    .expiring = true,
-                    .lasting = true};
+    return (criteria){.db = RedisModule_GetSelectedDb(ctx),
+                      .now_ms = clock_now_ms(),
+                      .expiring = true,
+                      .lasting = true};
 }
 
-static void filter_pattern(filter *f, RedisModuleString *pattern) {
-    f->pattern = RedisModule_StringPtrLen(pattern, &f->pattern_len);
-    if (f->pattern_len == 1 && *f->pattern == '*') f->pattern = NULL;
+static void criteria_pattern(criteria *c, RedisModuleString *pattern) {
+    c->pattern = RedisModule_StringPtrLen(pattern, &c->pattern_len);
+    if (c->pattern_len == 1 && *c->pattern == '*') c->pattern = NULL;
 }
 
-static bool matches(const filter *f, const uint8_t *key, size_t len) {
-    return !f->pattern || glob_match(f->pattern, f->pattern_len, (const char *)key, len);
+static bool matches(const criteria *c, const uint8_t *key, size_t len) {
+    return !c->pattern || glob_match(c->pattern, c->pattern_len, (const char *)key, len);
 }
 
-static bool wanted(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
+static bool wanted(const criteria *c, const uint8_t *key, size_t len, const map_pos *pos) {
     int64_t at_ms = map_expiry_ms(pos);
-    if (f->other_type) return false;
-    if (at_ms < f->now_ms || !(at_ms == EXPIRY_NEVER ? f->lasting : f->expiring)) return false;
-    return matches(f, key, len);
+    if (c->other_type) return false;
+    if (at_ms < c->now_ms || !(at_ms == EXPIRY_NEVER ? c->lasting : c->expiring)) return false;
+    return matches(c, key, len);
 }
 
 /* ---- what has expired ------------------------------------------------------------------------ */
@@ -76,26 +76,26 @@ static bool may_expire(RedisModuleCtx *ctx) {
     return role_may_expire(ctx) && (settings_expire_nested() || !within_exec_or_script());
 }
 
-static void filter_expires(RedisModuleCtx *ctx, filter *f) {
+static void criteria_expires(RedisModuleCtx *ctx, criteria *c) {
     static removals met;
-    met.db = f->db;
-    f->expired = may_expire(ctx) ? &met : NULL;
+    met.db = c->db;
+    c->expired = may_expire(ctx) ? &met : NULL;
 }
 
-static void note_if_expired(const filter *f, const uint8_t *key, size_t len, const map_pos *pos) {
-    bool expired = map_expiry_ms(pos) < f->now_ms;
-    if (expired && f->expired && f->expired->count < REMOVALS_MAX && matches(f, key, len))
-        removals_note(f->expired, key, len);
+static void note_if_expired(const criteria *c, const uint8_t *key, size_t len, const map_pos *pos) {
+    bool expired = map_expiry_ms(pos) < c->now_ms;
+    if (expired && c->expired && c->expired->count < REMOVALS_MAX && matches(c, key, len))
+        removals_note(c->expired, key, len);
 }
 
-static void expire_met(RedisModuleCtx *ctx, const filter *f) {
+static void expire_met(RedisModuleCtx *ctx, const criteria *c) {
     static removals gone;
-    if (!f->expired || f->expired->count == 0) return;
-    for (size_t i = 0; i < f->expired->count; i++) {
-        lookup_expire(ctx, f->expired->keys[i], f->now_ms, &gone);
-        RedisModule_FreeString(NULL, f->expired->keys[i]);
+    if (!c->expired || c->expired->count == 0) return;
+    for (size_t i = 0; i < c->expired->count; i++) {
+        lookup_expire(ctx, c->expired->keys[i], c->now_ms, &gone);
+        RedisModule_FreeString(NULL, c->expired->keys[i]);
     }
-    f->expired->count = 0;
+    c->expired->count = 0;
     ckv.stats.expired_lazily += gone.count;
     removals_announce(ctx, &gone, REMOVALS_EXPIRED);
 }
@@ -105,7 +105,7 @@ static void expire_met(RedisModuleCtx *ctx, const filter *f) {
 /* Keys one behind the other, each after its length: the reply begins with the cursor, which is
  * known last. */
 typedef struct gathering {
-    filter filter;
+    criteria criteria;
     long long looked_at;
     long found;
     uint8_t *bytes;
@@ -115,8 +115,8 @@ typedef struct gathering {
 static bool gather(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
     gathering *g = context;
     g->looked_at++;
-    note_if_expired(&g->filter, key, len, pos);
-    if (!wanted(&g->filter, key, len, pos)) return true;
+    note_if_expired(&g->criteria, key, len, pos);
+    if (!wanted(&g->criteria, key, len, pos)) return true;
     if (g->used + sizeof len + len > g->cap) {
         g->cap = 2 * g->cap + sizeof len + len + 256;
         g->bytes = RedisModule_Realloc(g->bytes, g->cap);
@@ -133,7 +133,7 @@ static bool gather(void *context, const uint8_t *key, size_t len, const map_pos 
 static uint64_t scan(gathering *g, uint64_t cursor, long long count) {
     uint64_t position = map_scan_reversed(cursor_position(cursor));
     for (uint32_t place = cursor_place(cursor); place < ckv.places; place++) {
-        const keyed_map *s = maps_served_at(g->filter.db, place);
+        const keyed_map *s = maps_served_at(g->criteria.db, place);
         for (; s && position < MAP_SCAN_END; position = map_scan(s->m, position, gather, g))
             if (g->looked_at >= count)
                 return cursor_make(place, map_scan_reversed((uint32_t)position));
@@ -156,26 +156,26 @@ static int reply_scan(RedisModuleCtx *ctx, const gathering *g, uint64_t cursor) 
 }
 
 /* False: the error is replied. */
-static bool parse_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, filter *f,
+static bool parse_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, criteria *c,
                        long long *count) {
     for (int i = 2; i < argc; i++) {
         if (arg_is(argv[i], "match") && i + 1 < argc) {
-            filter_pattern(f, argv[++i]);
+            criteria_pattern(c, argv[++i]);
         } else if (arg_is(argv[i], "count") && i + 1 < argc) {
             if (RedisModule_StringToLongLong(argv[++i], count) != REDISMODULE_OK) {
                 RedisModule_ReplyWithError(ctx, ERROR_INTEGER);
                 return false;
             }
         } else if (arg_is(argv[i], "type") && i + 1 < argc) {
-            f->other_type = !arg_is(argv[++i], "string");
+            c->other_type = !arg_is(argv[++i], "string");
         } else if (arg_is(argv[i], "expires")) {
-            f->lasting = false;
+            c->lasting = false;
         } else if (arg_is(argv[i], "noexpires")) {
-            f->expiring = false;
+            c->expiring = false;
         } else {
             *count = 0;
         }
-        if (*count < 1 || (!f->lasting && !f->expiring)) {
+        if (*count < 1 || (!c->lasting && !c->expiring)) {
             RedisModule_ReplyWithError(ctx, ERROR_SYNTAX);
             return false;
         }
@@ -196,14 +196,14 @@ int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     uint64_t cursor;
     long long count = COUNT_DEFAULT;
-    gathering g = {.filter = filter_all(ctx)};
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
+    gathering g = {.criteria = criteria_all(ctx)};
     if (!parse_cursor(argv[1], &cursor))
         return RedisModule_ReplyWithError(ctx, "ERR invalid cursor");
-    if (!parse_scan(ctx, argv, argc, &g.filter, &count)) return REDISMODULE_OK;
-    filter_expires(ctx, &g.filter);
+    if (!parse_scan(ctx, argv, argc, &g.criteria, &count)) return REDISMODULE_OK;
+    criteria_expires(ctx, &g.criteria);
     cursor = scan(&g, cursor, count);
-    expire_met(ctx, &g.filter);
+    expire_met(ctx, &g.criteria);
     reply_scan(ctx, &g, cursor);
     RedisModule_Free(g.bytes);
     return REDISMODULE_OK;
@@ -213,14 +213,14 @@ int cmd_cscan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 typedef struct listing {
     RedisModuleCtx *ctx;
-    filter filter;
+    criteria criteria;
     long found, limit;
 } listing;
 
 static bool list(void *context, const uint8_t *key, size_t len, const map_pos *pos) {
     listing *l = context;
-    note_if_expired(&l->filter, key, len, pos);
-    if (!wanted(&l->filter, key, len, pos)) return true;
+    note_if_expired(&l->criteria, key, len, pos);
+    if (!wanted(&l->criteria, key, len, pos)) return true;
     RedisModule_ReplyWithStringBuffer(l->ctx, (const char *)key, len);
     return ++l->found < l->limit;
 }
@@ -228,17 +228,16 @@ static bool list(void *context, const uint8_t *key, size_t len, const map_pos *p
 /* Replies the keys of all records, as many as the limit says. */
 static void list_all(listing *l) {
     for (uint32_t place = 0; place < ckv.places && l->found < l->limit; place++) {
-        const keyed_map *s = maps_served_at(l->filter.db, place);
-        for (uint32_t i = 0; s && i < s->m->buckets; i++)
-            if (!map_each(s->m, i, list, l)) break;
+        const keyed_map *s = maps_served_at(l->criteria.db, place);
+        if (s) map_each_record(s->m, list, l);
     }
 }
 
 int cmd_ckeys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
-    listing l = {ctx, filter_all(ctx), 0, LONG_MAX};
-    filter_pattern(&l.filter, argv[1]);
+    listing l = {ctx, criteria_all(ctx), 0, LONG_MAX};
+    criteria_pattern(&l.criteria, argv[1]);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
     list_all(&l);
     RedisModule_ReplySetArrayLength(ctx, l.found);
@@ -265,7 +264,7 @@ static const keyed_map *random_map(int db) {
     const keyed_map *drawn = NULL;
     uint64_t records = 0;
     for (int i = 0; i < CANDIDATES; i++) {
-        const keyed_map *s = maps_any_at(db, random_number());
+        const keyed_map *s = maps_ranked(db, random_number());
         if (!s || !maps_served(s) || s->m->totals.records == 0) continue;
         records += s->m->totals.records;
         if (random_number() % records < s->m->totals.records) drawn = s;
@@ -276,19 +275,19 @@ static const keyed_map *random_map(int db) {
 int cmd_crandomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 1) return RedisModule_WrongArity(ctx);
     if (!acl_may_read_all(ctx, argv, argc)) return REDISMODULE_OK;
-    listing l = {ctx, filter_all(ctx), 0, 1};
-    uint64_t records = maps_totals_of(l.filter.db).totals.records;
-    filter_expires(ctx, &l.filter);
+    listing l = {ctx, criteria_all(ctx), 0, 1};
+    uint64_t records = maps_totals_of(l.criteria.db).totals.records;
+    criteria_expires(ctx, &l.criteria);
     for (int i = 0; i < TRIES && records > 0 && l.found == 0; i++) {
-        const keyed_map *s = random_map(l.filter.db);
+        const keyed_map *s = random_map(l.criteria.db);
         if (s) map_visit_random(s->m, random_number(), list, &l);
-        expire_met(ctx, &l.filter);
+        expire_met(ctx, &l.criteria);
     }
     if (l.found == 0) list_all(&l);
-    expire_met(ctx, &l.filter);
+    expire_met(ctx, &l.criteria);
     /* Where what has expired has to stay, a server tells such a key rather than none. */
     if (l.found == 0 && !role_may_expire(ctx)) {
-        l.filter.now_ms = INT64_MIN;
+        l.criteria.now_ms = INT64_MIN;
         list_all(&l);
     }
     return l.found ? REDISMODULE_OK : RedisModule_ReplyWithNull(ctx);

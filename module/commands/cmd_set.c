@@ -17,7 +17,7 @@ typedef struct set_options {
     int condition_at;          /* the argument that is compared */
     int unit;                  /* of the expiry, -1: none is given */
     RedisModuleString *expire; /* its number */
-    int64_t at_ms;             /* what that comes to */
+    int64_t at_ms;             /* what that comes to, as record_put() has it */
     uint64_t disturbed;        /* ckv.disturbed when the value was encoded */
 } set_options;
 
@@ -34,22 +34,16 @@ static bool may_write(const set_options *o, record *r, bool *may) {
  * place. False: the error is replied. */
 static bool write_value(const set_options *o, record *r, const codec_value *encoded) {
     size_t len;
-    if (o->disturbed == ckv.disturbed)
-        return o->keep_ttl ? record_put_encoded_keeping_expiry(r, encoded)
-                           : record_put_encoded(r, encoded, o->at_ms);
+    if (o->disturbed == ckv.disturbed) return record_put_encoded(r, encoded, o->at_ms);
     const char *bytes = RedisModule_StringPtrLen(o->value, &len);
-    return o->keep_ttl ? record_put_keeping_expiry(r, bytes, len)
-                       : record_put(r, bytes, len, o->at_ms);
+    return record_put(r, bytes, len, o->at_ms);
 }
 
 /* Writes the record and tells everybody. False: the error is replied. */
 static bool put(const set_options *o, record *r, const codec_value *encoded) {
     if (record_is_put_expired(r, o->at_ms)) return true;
     if (!write_value(o, r, encoded)) return false;
-    if (o->keep_ttl)
-        replicate_set_keeping_expiry(r->ctx, r->name, o->value);
-    else
-        replicate_set(r->ctx, r->name, o->value, o->at_ms);
+    replicate_set(r->ctx, r->name, o->value, o->at_ms);
     record_notify_set(r, o->unit >= 0);
     return true;
 }
@@ -89,7 +83,7 @@ static int set_native(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
 /* The record's memory arrives while the value is encoded. */
 static int set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, set_options *o) {
     int64_t now_ms = clock_now_ms();
-    o->at_ms = EXPIRY_NEVER;
+    o->at_ms = o->keep_ttl ? EXPIRY_KEPT : EXPIRY_NEVER;
     if (o->unit >= 0 && !expire_read(ctx, argv[0], o->expire, o->unit, now_ms, true, &o->at_ms))
         return REDISMODULE_OK;
     record r;
@@ -100,7 +94,7 @@ static int set(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, set_opti
     o->disturbed = ckv.disturbed;
     if (!map_encode(&ckv.shared, value, len, &encoded))
         return RedisModule_ReplyWithError(ctx, ERROR_MEMORY);
-    lookup_answer answer = lookup_begun(&r);
+    lookup_answer answer = lookup_finish(&r);
     if (answer == LOOKUP_NATIVE && o->condition.value) return set_native(ctx, argv, argc, o);
     if (!lookup_reply_answer(&r, argv, argc, answer)) return REDISMODULE_OK;
     return put_if_wanted(o, &r, &encoded);

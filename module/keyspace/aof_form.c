@@ -5,6 +5,7 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "server/own_call.h"
+#include "server/server_info.h"
 #include "server/settings.h"
 
 #include <string.h>
@@ -62,11 +63,7 @@ static bool info_says(RedisModuleCtx *ctx, const char *field, const char *wanted
 
 /* Of the file that the AOF begins with, when that was last written: 0 if nobody can tell. */
 static uint64_t base_bytes(RedisModuleCtx *ctx) {
-    int error;
-    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(ctx, "persistence");
-    uint64_t bytes = RedisModule_ServerInfoGetFieldUnsigned(info, "aof_base_size", &error);
-    RedisModule_FreeServerInfo(ctx, info);
-    return error == REDISMODULE_OK ? bytes : 0;
+    return server_info_number(ctx, "persistence", "aof_base_size");
 }
 
 /* Whether the AOF has been rewritten. "ok" is what the last one that ended says: one that was

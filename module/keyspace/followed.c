@@ -5,6 +5,7 @@
 #include "keyspace/prefixes.h"
 #include "keyspace/untold.h"
 #include "server/own_call.h"
+#include "server/pause.h"
 #include "server/role.h"
 
 #include <string.h>
@@ -23,13 +24,12 @@ static void note_known(const char *text, size_t len) {
 }
 
 static bool owed; /* replicas are to be told, from between commands */
-static pause_end *tell_soon;
 
 void followed_changed(void) {
     const char *serving = prefixes_text(PREFIX_SERVING);
     bool primary = places_are_slots() && !role_follows(ckv.ctx);
     owed = primary && (!known || strcmp(known, serving) != 0);
-    if (owed && tell_soon) pause_at_end(tell_soon);
+    if (owed) pause_at_end();
 }
 
 bool followed_owes(void) {
@@ -59,10 +59,9 @@ static void on_role(bool follows) {
     followed_changed();
 }
 
-void followed_start(RedisModuleCtx *ctx, pause_end *teller) {
-    tell_soon = teller;
+void followed_start(void) {
     note_known("", 0);
-    role_listen(ctx, on_role);
+    role_listen(on_role);
 }
 
 void followed_loading(bool began) {

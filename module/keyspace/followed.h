@@ -13,14 +13,13 @@
 #ifndef CKV_FOLLOWED_H
 #define CKV_FOLLOWED_H
 
-#include "server/pause.h"
+#include "ckv.h"
 
-/* Where nothing is under way, `teller` is called, who calls followed_tell(). */
-void followed_start(RedisModuleCtx *ctx, pause_end *teller);
+void followed_start(void);
 
-/* What serves has changed, perhaps. Replicas are told from between commands, before anything else:
- * what a command tells that writes nothing the server takes for a write, and passes the command on
- * as well, which is CONFIG SET here. */
+/* What serves has changed, perhaps. Replicas are told from between commands, before anything else,
+ * by who listens to pauses (server/pause.h): what a command tells that writes nothing the server
+ * takes for a write, and passes the command on as well, which is CONFIG SET here. */
 void followed_changed(void);
 /* Whether they are still to be told; tells them, if anybody can be told anything. */
 bool followed_owes(void);

@@ -9,6 +9,7 @@
 #include "server/reply.h"
 #include "server/role.h"
 #include "server/timer.h"
+#include "server/waiting.h"
 
 #include <string.h>
 
@@ -76,10 +77,8 @@ static bool tracks_keys(RedisModuleCtx *ctx) {
 }
 
 static bool can_wait(RedisModuleCtx *ctx) {
-    int unable = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA |
-                 REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
-    return !(RedisModule_GetContextFlags(ctx) & unable) &&
-           !RedisModule_IsBlockedReplyRequest(ctx) && function_of(ctx) && !tracks_keys(ctx);
+    return waiting_possible(ctx) && !RedisModule_IsBlockedReplyRequest(ctx) && function_of(ctx) &&
+           !tracks_keys(ctx);
 }
 
 void held_reply(RedisModuleCtx *ctx, int db, uint32_t place) {

@@ -136,7 +136,7 @@ void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, 
     if (r->in) record_init_key(r);
 }
 
-lookup_answer lookup_begun(record *r) {
+lookup_answer lookup_finish(record *r) {
     bool begun = r->in != NULL;
     r->disturbed = r->alone = ckv.disturbed;
     lookup_answer answer = find_map(r);
@@ -160,15 +160,15 @@ bool lookup_is_servers_own(const RedisModuleString *key, bool sent_native) {
     return sent_native && prefixes_match_name(key) == PREFIX_NONE;
 }
 
-lookup_answer lookup_begun_of_many(record *r, bool sent_native) {
+lookup_answer lookup_finish_of_many(record *r, bool sent_native) {
     if (lookup_is_servers_own(r->name, sent_native)) return LOOKUP_NATIVE;
-    return lookup_begun(r);
+    return lookup_finish(r);
 }
 
 lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms,
                              record *r) {
     lookup_begin(ctx, name, now_ms, r);
-    return lookup_begun(r);
+    return lookup_finish(r);
 }
 
 void lookup_expire(RedisModuleCtx *ctx, RedisModuleString *name, int64_t now_ms, removals *gone) {

@@ -23,9 +23,9 @@ lookup_answer lookup_quietly(RedisModuleCtx *ctx, RedisModuleString *key, int64_
                              record *r) LOOKUP_MUST_USE;
 
 /* The same in two steps, for whoever has something to do while memory arrives: first begin, then
- * find. Other keys may be begun, found and written between the two. */
+ * finish. Other keys may be begun, finished and written between the two. */
 void lookup_begin(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, record *r);
-lookup_answer lookup_begun(record *r) LOOKUP_MUST_USE;
+lookup_answer lookup_finish(record *r) LOOKUP_MUST_USE;
 
 /* Deletes the record of a key if it has expired, and notes that. Nobody is told of anything yet, so
  * no other module calls a command within. */
@@ -34,7 +34,7 @@ void lookup_expire(RedisModuleCtx *ctx, RedisModuleString *key, int64_t now_ms, 
 /* For each key of a command with many: those that match no prefix are the server's own if the
  * command was sent as one of its own, as when it was queued they still matched one. */
 bool lookup_is_servers_own(const RedisModuleString *key, bool sent_native);
-lookup_answer lookup_begun_of_many(record *r, bool sent_native) LOOKUP_MUST_USE;
+lookup_answer lookup_finish_of_many(record *r, bool sent_native) LOOKUP_MUST_USE;
 
 /* What lookup_key() would answer. Cheaper than finding. */
 lookup_answer lookup_possible(RedisModuleCtx *ctx, RedisModuleString *key,

@@ -201,7 +201,7 @@ static void leave_table(keyed_map *s) {
 static uint32_t slot_of(const RedisModuleString *name) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(name, &len);
-    return places_are_slots() ? hash_slot_of_key((const uint8_t *)text, len) : 0;
+    return places_are_slots() ? hash_slot_of_key(text, len) : 0;
 }
 
 void maps_list(keyed_map *s, int db, const RedisModuleString *name) {
@@ -311,9 +311,9 @@ void maps_swap_db(int a, int b) {
     table.db[b] = of_a;
 }
 
-keyed_map *maps_any_at(int db, uint64_t random) {
+keyed_map *maps_ranked(int db, uint64_t i) {
     if (db >= table.dbs || table.db[db].ranks == 0) return NULL;
-    return table.db[db].ranked[random % table.db[db].ranks];
+    return table.db[db].ranked[i % table.db[db].ranks];
 }
 
 int maps_dbs(void) {

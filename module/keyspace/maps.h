@@ -42,9 +42,9 @@ uint64_t maps_freed_aside(void);
 void maps_list(keyed_map *s, int db, const RedisModuleString *name);
 /* The listed map of a place, or NULL; not if it is inert. */
 keyed_map *maps_at(int db, uint32_t place);
-/* A map of those that stand in the table of a database, by a random number, each as likely as any
- * other. NULL: there is none. */
-keyed_map *maps_any_at(int db, uint64_t random);
+/* The i-th map, modulo their number, of those that stand in the table of a database, in no order
+ * that means anything: by a random number each is as likely as any other. NULL: there is none. */
+keyed_map *maps_ranked(int db, uint64_t i);
 /* Databases that have, or had, a map: all below this number. */
 int maps_dbs(void);
 /* How many maps of a database stand in its table, and so are nobody's keys; how many of them, but

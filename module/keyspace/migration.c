@@ -181,8 +181,7 @@ static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub,
     hide_all(slots, sub == REDIS_TRIM_STARTED);
 }
 
-/* ---- Valkey's imports of a file ---------------------------------------------------------------
- */
+/* ---- Valkey's imports of a file -------------------------------------------------------------- */
 
 /* What a migration says under a word, a copy that the caller frees; "": nothing. */
 static RedisModuleString *field(RedisModuleCtx *ctx, RedisModuleCallReply *migration,
@@ -232,7 +231,7 @@ void migration_loaded(RedisModuleCtx *ctx) {
         hide_ranges(RedisModule_StringPtrLen(ranges, NULL));
         RedisModule_FreeString(ctx, ranges);
     }
-    if (all) RedisModule_FreeCallReply(all);
+    own_call_drop(all);
 }
 
 /* ---- the start ------------------------------------------------------------------------------- */
@@ -267,9 +266,9 @@ int migration_start(RedisModuleCtx *ctx) {
         return listen(ctx, VALKEY_EVENT_ATOMIC_SLOT_MIGRATION, on_valkey_migration);
     if (!is_redis_with_it()) return REDISMODULE_OK;
     if (listen(ctx, REDIS_EVENT_SLOT_MIGRATION, on_redis_migration) != REDISMODULE_OK ||
-        listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK ||
-        !role_listen(ctx, on_role))
+        listen(ctx, REDIS_EVENT_SLOT_MIGRATION_TRIM, on_redis_trim) != REDISMODULE_OK)
         return REDISMODULE_ERR;
+    role_listen(on_role);
     migration_hello_start(ctx);
     return REDISMODULE_OK;
 }

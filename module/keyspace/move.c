@@ -40,8 +40,8 @@ static bool find(int db, uint32_t place, const char *key, size_t len, found *f) 
 static bool find_name(RedisModuleCtx *ctx, RedisModuleString *name, found *f) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    return may_be(key, len) && find(RedisModule_GetSelectedDb(ctx),
-                                    places_of_key((const uint8_t *)key, len), key, len, f);
+    return may_be(key, len) &&
+           find(RedisModule_GetSelectedDb(ctx), places_of_key(key, len), key, len, f);
 }
 
 static bool is_of_kind(const found *f, move_kind kind) {
@@ -52,7 +52,7 @@ static bool is_of_kind(const found *f, move_kind kind) {
 
 static int db_of_record(const char *key, size_t len, move_kind kind, int from) {
     if (!may_be(key, len)) return -1;
-    uint32_t place = places_of_key((const uint8_t *)key, len);
+    uint32_t place = places_of_key(key, len);
     found f;
     for (int db = from; db < maps_dbs(); db++)
         if (find(db, place, key, len, &f) && is_of_kind(&f, kind)) return db;

@@ -21,9 +21,9 @@ static void note_role(bool follows) {
     ckv.shared.follows = follows;
 }
 
-bool own_records_start(RedisModuleCtx *ctx) {
+void own_records_start(RedisModuleCtx *ctx) {
     note_role(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE);
-    return role_listen(ctx, note_role);
+    role_listen(note_role);
 }
 
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {

@@ -8,8 +8,8 @@
 
 #include "ckv.h"
 
-/* Once, at load. False: the server does not say when it becomes a replica. */
-bool own_records_start(RedisModuleCtx *ctx);
+/* Once, at load. */
+void own_records_start(RedisModuleCtx *ctx);
 
 /* A record has been given an expiry by a command. */
 void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len);

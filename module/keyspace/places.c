@@ -34,7 +34,7 @@ void places_start(bool cluster) {
 uint32_t places_of_string(const RedisModuleString *key) {
     size_t len;
     const char *text = RedisModule_StringPtrLen(key, &len);
-    return places_of_key((const uint8_t *)text, len);
+    return places_of_key(text, len);
 }
 
 uint32_t places_layout(void) {
@@ -56,7 +56,7 @@ static uint32_t place_of_key(const uint8_t *key, size_t len, uint32_t in_layout)
     return (uint32_t)(siphash13(key, stem_len, partition_secret) % in_layout);
 }
 
-uint32_t places_of_key(const uint8_t *key, size_t len) {
+uint32_t places_of_key(const void *key, size_t len) {
     return place_of_key(key, len, layout);
 }
 
@@ -122,8 +122,8 @@ static uint32_t place_in(const RedisModuleString *name, uint32_t of_layout) {
     char expected[NAME_MAX_LEN];
     if (len <= prefix || len >= NAME_MAX_LEN || memcmp(text, CKV_MAP_PREFIX, prefix) != 0)
         return PLACES_NONE;
-    unsigned long place = of_layout == PLACES_SLOTS ? hash_slot_of_key((const uint8_t *)text, len)
-                                                    : strtoul(text + prefix, NULL, 10);
+    unsigned long place =
+        of_layout == PLACES_SLOTS ? hash_slot_of_key(text, len) : strtoul(text + prefix, NULL, 10);
     if (of_layout != PLACES_SLOTS && place >= of_layout) return PLACES_NONE;
     size_t expected_len = write_name(expected, of_layout, (uint32_t)place);
     bool same = len == expected_len && !memcmp(text, expected, len);

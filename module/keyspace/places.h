@@ -29,7 +29,7 @@ bool places_are_slots(void);
 /* How many databases maps of a cluster may be in: one, but with Valkey 9. */
 int places_dbs(void);
 
-uint32_t places_of_key(const uint8_t *key, size_t len);
+uint32_t places_of_key(const void *key, size_t len);
 uint32_t places_of_string(const RedisModuleString *key);
 
 /* The name of a place's map; the caller frees it. */

@@ -55,7 +55,7 @@ static bool next_word(const char **at, const char *end, word *w) {
 }
 
 /* Keys of maps. They match nothing, whatever the setting. */
-static bool is_own(const char *key, size_t len) {
+static bool is_map_name(const char *key, size_t len) {
     size_t own = strlen(CKV_MAP_PREFIX);
     return len >= own && !memcmp(key, CKV_MAP_PREFIX, own);
 }
@@ -193,7 +193,7 @@ char *prefixes_all(void) {
 
 const char *prefixes_refuse(const char *text, size_t len) {
     if (memchr(text, 0, len)) return "a prefix can't hold a zero byte";
-    if (is_own(text, len)) return "keys under '" CKV_MAP_PREFIX "' are ckv's own";
+    if (is_map_name(text, len)) return "keys under '" CKV_MAP_PREFIX "' are ckv's own";
     return len == 0 ? "a prefix can't be empty; '*' is every key" : NULL;
 }
 
@@ -322,8 +322,7 @@ static bool remember_all(void) {
 void prefixes_remember(map *m) {
     remembering r = {.left = REMEMBER_RECORDS};
     if (active == count) return;
-    for (uint32_t i = 0; i < m->buckets; i++)
-        if (!map_each(m, i, remember_for, &r)) break;
+    map_each_record(m, remember_for, &r);
     bool remembered = r.found | (r.stopped && remember_all());
     if (!remembered) return;
     changed();
@@ -366,13 +365,13 @@ prefix_state prefixes_match(const char *key, size_t len) {
     prefix_state best = PREFIX_NONE;
     for (size_t i = 0; i < count && best != PREFIX_SERVING; i++)
         if (all[i].state > best && begins(&all[i], key, len)) best = all[i].state;
-    if (best == PREFIX_NONE || is_own(key, len)) return PREFIX_NONE;
+    if (best == PREFIX_NONE || is_map_name(key, len)) return PREFIX_NONE;
     return loading ? PREFIX_SERVING : best;
 }
 
 bool prefixes_begins(const char *prefix, const char *key, size_t len) {
     size_t n = prefix_len((word){prefix, strlen(prefix)});
-    return n <= len && !memcmp(prefix, key, n) && !is_own(key, len);
+    return n <= len && !memcmp(prefix, key, n) && !is_map_name(key, len);
 }
 
 prefix_state prefixes_match_name(const RedisModuleString *key) {

@@ -1,7 +1,7 @@
 /* record.c: changing one record. See record.h. */
 #include "keyspace/record.h"
 
-#include "core/map/map_young.h"
+#include "core/map/map_settle.h"
 #include "keyspace/due.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
@@ -210,14 +210,11 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
 
 bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms) {
     record_refresh(r);
-    int64_t seen_ms = seen_from(r, at_ms);
-    return put_code(r, value, expiry_code(at_ms, seen_ms), expiry_ticks(seen_ms));
-}
-
-bool record_put_encoded_keeping_expiry(record *r, const codec_value *value) {
-    record_refresh(r);
-    uint64_t base = expiry_ticks(r->found ? seen_from(r, map_expiry_ms(&r->pos)) : r->now_ms);
-    uint16_t code = r->found ? map_expiry_code(&r->pos, base) : (uint16_t)EXPIRY_NONE;
+    if (at_ms == EXPIRY_KEPT && !r->found) at_ms = EXPIRY_NEVER;
+    bool kept = at_ms == EXPIRY_KEPT;
+    int64_t seen_ms = seen_from(r, kept ? map_expiry_ms(&r->pos) : at_ms);
+    uint64_t base = expiry_ticks(seen_ms);
+    uint16_t code = kept ? map_expiry_code(&r->pos, base) : expiry_code(at_ms, seen_ms);
     return put_code(r, value, code, base);
 }
 
@@ -225,13 +222,6 @@ bool record_put(record *r, const void *value, size_t len, int64_t at_ms) {
     codec_value encoded;
     return map_encode(&ckv.shared, value, len, &encoded) ? record_put_encoded(r, &encoded, at_ms)
                                                          : reply_out_of_memory(r);
-}
-
-bool record_put_keeping_expiry(record *r, const void *value, size_t len) {
-    codec_value encoded;
-    return map_encode(&ckv.shared, value, len, &encoded)
-               ? record_put_encoded_keeping_expiry(r, &encoded)
-               : reply_out_of_memory(r);
 }
 
 static bool set_expiry(record *r, int64_t at_ms) {

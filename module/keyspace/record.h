@@ -64,14 +64,12 @@ void record_note_look(const record *r);
  * reached. False: the error is replied. */
 bool record_may_be_of(const record *r, const RedisModuleString *value);
 
-/* Writes the record; at_ms is EXPIRY_NEVER or the time it expires. False: out of memory or over a
- * limit, nothing changed, and the error is replied. */
+/* Writes the record; at_ms is the time it expires, EXPIRY_NEVER, or EXPIRY_KEPT: the expiry that it
+ * has, none if it is new. False: out of memory or over a limit, nothing changed, and the error is
+ * replied. */
 bool record_put(record *r, const void *value, size_t len, int64_t at_ms);
-/* The same with the expiry that it has, none if it is new. */
-bool record_put_keeping_expiry(record *r, const void *value, size_t len);
 /* The same with a value that is encoded already. */
 bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms);
-bool record_put_encoded_keeping_expiry(record *r, const codec_value *value);
 
 /* Sets the expiry as a command does it: announced and replicated; a time that has passed deletes
  * the record (in Valkey it has expired), except where this server follows another, and that comes

@@ -90,11 +90,10 @@ static bool pour(void *context, const uint8_t *key, size_t key_len, const map_po
 /* Moves the records of one map, which is freed. */
 static bool empty_out(misplaced *m, pouring *p) {
     if (!m->stored) return m->gone;
-    bool done = true;
     p->from = m->stored->m;
     p->db = m->db;
     RedisModule_SelectDb(ckv.ctx, m->db);
-    for (uint32_t i = 0; done && i < p->from->buckets; i++) done = map_each(p->from, i, pour, p);
+    bool done = map_each_record(p->from, pour, p);
     maps_free(m->stored);
     m->stored = NULL;
     return done;

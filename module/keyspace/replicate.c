@@ -93,21 +93,16 @@ static void tell_with_time(RedisModuleCtx *ctx, const char *command, RedisModule
 
 void replicate_set(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                    int64_t at_ms) {
-    static RedisModuleString *pxat;
+    static RedisModuleString *pxat, *keep_ttl;
     if (goes_nowhere(ctx)) return;
-    RedisModuleString *args[4] = {key, value, word(&pxat, "PXAT"), NULL};
-    if (at_ms == EXPIRY_NEVER)
-        tell(ctx, is_plain(key), "CSET", args, 2, 2);
+    bool kept = at_ms == EXPIRY_KEPT;
+    size_t count = kept ? 3 : 2;
+    RedisModuleString *option = kept ? word(&keep_ttl, "KEEPTTL") : word(&pxat, "PXAT");
+    RedisModuleString *args[4] = {key, value, option, NULL};
+    if (kept || at_ms == EXPIRY_NEVER)
+        tell(ctx, is_plain(key), "CSET", args, count, count);
     else
         tell_with_time(ctx, "CSET", args, 3, at_ms);
-}
-
-void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
-                                  RedisModuleString *value) {
-    static RedisModuleString *keep_ttl;
-    if (goes_nowhere(ctx)) return;
-    RedisModuleString *args[] = {key, value, word(&keep_ttl, "KEEPTTL")};
-    tell(ctx, is_plain(key), "CSET", args, 3, 3);
 }
 
 /* Keys of one kind go together, with what belongs to them: one command is no transaction. */

@@ -10,12 +10,9 @@
 
 #include "ckv.h"
 
-/* A record was written; at_ms is EXPIRY_NEVER or when it expires. */
+/* A record was written; at_ms as record_put() has it. */
 void replicate_set(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *value,
                    int64_t at_ms);
-/* A record was written and keeps the expiry that it had. */
-void replicate_set_keeping_expiry(RedisModuleCtx *ctx, RedisModuleString *key,
-                                  RedisModuleString *value);
 void replicate_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);
 /* The same of a DEL, which may be about keys that match no prefix. */
 void replicate_native_delete(RedisModuleCtx *ctx, RedisModuleString *const *keys, size_t count);

@@ -13,8 +13,6 @@
 #include "server/timer.h"
 #include "server/within.h"
 
-static pause_end *tell_when_over;
-
 /* By database, and those of slots that were arriving. NULL: none. */
 static RedisModuleDict *untold, *arriving;
 static uint64_t unhidden; /* when all that are arriving were still hidden */
@@ -105,10 +103,9 @@ static void on_role(bool follows) {
 
 /* ---- what is noted --------------------------------------------------------------------------- */
 
-void untold_start(RedisModuleCtx *ctx, pause_end *teller) {
+void untold_start(RedisModuleCtx *ctx) {
     timer_register(ctx, &steps, step);
-    role_listen(ctx, on_role);
-    tell_when_over = teller;
+    role_listen(on_role);
 }
 
 void untold_note(uint64_t db, const RedisModuleString *key) {
@@ -116,6 +113,6 @@ void untold_note(uint64_t db, const RedisModuleString *key) {
         note_arriving(db, key);
         return;
     }
-    pause_at_end(tell_when_over);
+    pause_at_end();
     numbered_add(&untold, db, key);
 }

@@ -17,11 +17,11 @@
 #ifndef CKV_UNTOLD_H
 #define CKV_UNTOLD_H
 
-#include "server/pause.h"
+#include "ckv.h"
 
-/* Where nothing is under way, `teller` is called, who calls untold_tell_all(). */
-void untold_start(RedisModuleCtx *ctx, pause_end *teller);
+void untold_start(RedisModuleCtx *ctx);
 
+/* Where nothing is under way, who listens to pauses (server/pause.h) calls untold_tell_all(). */
 void untold_note(uint64_t db, const RedisModuleString *key);
 /* Whether a key's slot is arriving here. */
 bool untold_arrives(const RedisModuleString *key);

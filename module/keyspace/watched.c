@@ -62,7 +62,7 @@ static bool note(void *context, const uint8_t *key, size_t key_len, const map_po
  * then, and may write. */
 static void tell_map(const keyed_map *s, int db) {
     names n = {.now_ms = clock_now_ms()};
-    for (uint32_t i = 0; i < s->m->buckets; i++) map_each(s->m, i, note, &n);
+    map_each_record(s->m, note, &n);
     for (size_t i = 0; i < n.count; i++) {
         RedisModule_SelectDb(ckv.ctx, db);
         quiet_signal_modified(ckv.ctx, n.list[i]);

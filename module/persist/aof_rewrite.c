@@ -80,5 +80,5 @@ void aof_rewrite_map(RedisModuleIO *io, RedisModuleString *key, void *value) {
         return;
     }
     if (w.in_place) tell_prefixes(io);
-    for (uint32_t i = 0; i < w.m->buckets; i++) map_each(w.m, i, emit, &w);
+    map_each_record(w.m, emit, &w);
 }

@@ -13,9 +13,9 @@
 #include "keyspace/relocate.h"
 #include "keyspace/watched.h"
 #include "persist/beside.h"
-#include "persist/dictionaries.h"
 #include "persist/pages.h"
-#include "persist/records.h"
+#include "persist/plain_records.h"
+#include "persist/saved_codecs.h"
 #include "server/clock.h"
 #include "server/role.h"
 #include "server/settings.h"
@@ -44,7 +44,7 @@ static void begin_saving(int when) {
 }
 
 /* While a file is loaded. */
-static dictionary_ids file_codecs;
+static codec_ids file_codecs;
 static bool loading_file;    /* its maps, that is: not the commands of an AOF that follow them */
 static uint32_t file_layout; /* see places.h */
 
@@ -97,7 +97,7 @@ void rdb_save_aux(RedisModuleIO *io, int when) {
         if (format == RDB_FORMAT_FIRST && prefixes_any()) format = RDB_FORMAT_PREFIXES;
         RedisModule_SaveUnsigned(io, format);
         RedisModule_SaveUnsigned(io, places_layout());
-        dictionaries_save(io, used);
+        saved_codecs_save(io, used);
         if (format >= RDB_FORMAT_PREFIXES) {
             save_prefixes(io);
             save_shapes(io);
@@ -152,7 +152,7 @@ int rdb_load_aux(RedisModuleIO *io, int version, int when) {
     if (!is_known("the file", version, format)) return REDISMODULE_ERR;
     file_layout = (uint32_t)maps;
     loading_file = true;
-    if (!dictionaries_load(io, &file_codecs) || !load_transparent(io, format))
+    if (!saved_codecs_load(io, &file_codecs) || !load_transparent(io, format))
         return REDISMODULE_ERR;
     if (file_codecs.current != MAP_SAVE_NO_CODEC)
         codecs_use(&ckv.shared.codecs, file_codecs.current);
@@ -211,14 +211,14 @@ static void save_whole(RedisModuleIO *io, map *m) {
     used[codecs_current_id(&ckv.shared.codecs)] = true; /* who has none yet goes on with it */
     RedisModule_SaveUnsigned(io, KIND_WHOLE);
     RedisModule_SaveUnsigned(io, format_of(used));
-    dictionaries_save(io, used);
+    saved_codecs_save(io, used);
     pages_save(io, m);
 }
 
 static map *load_whole(RedisModuleIO *io) {
-    dictionary_ids ids;
+    codec_ids ids;
     if (!is_known("a map", RDB_TYPE_VERSION, RedisModule_LoadUnsigned(io))) return NULL;
-    if (!dictionaries_load(io, &ids)) return NULL;
+    if (!saved_codecs_load(io, &ids)) return NULL;
     map *m = pages_load(io, ids.ours);
     if (!m) return NULL;
     if (ckv.shared.shapes.kept) map_add_shapes(m);
@@ -237,7 +237,7 @@ void rdb_save_map(RedisModuleIO *io, void *value) {
         save_whole(io, m);
     } else {
         RedisModule_SaveUnsigned(io, KIND_RECORDS);
-        records_save(io, m);
+        plain_records_save(io, m);
     }
     if (without_lzf) set_lzf(true);
 }
@@ -278,7 +278,7 @@ void *rdb_load_map(RedisModuleIO *io, int version) {
     else if (kind == KIND_WHOLE)
         m = load_whole(io);
     else if (kind == KIND_RECORDS)
-        m = records_load(io);
+        m = plain_records_load(io);
     if (!m) {
         ckv_log("warning", "a map is damaged, or was cut out of its file");
         return NULL;

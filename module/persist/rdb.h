@@ -7,7 +7,7 @@
  * plain records, packed by zstd. The saver knows which it is because the auxiliary data is saved
  * before the keys of a file and never for a DUMP.
  *
- *      auxiliary:  [format][layout][codecs, see dictionaries.h]
+ *      auxiliary:  [format][layout][codecs, see saved_codecs.h]
  *                  from format 2 on [prefixes][shapes of the keys, see key_shapes.h]
  *                  (prefixes: "those that serve\nthose that are leaving", between blanks; a blank
  *                  in the line's end's place in older files)
@@ -15,7 +15,7 @@
  *      map:        [kind] and then
  *      pages:      [head of the map, see map_save.h]
  *                  ([buckets in it][large records][bytes, see map_save.h][large record]...)...
- *      whole:      [format][codecs, see dictionaries.h] and pages
+ *      whole:      [format][codecs, see saved_codecs.h] and pages
  *      records:    ([raw bytes][zstd: (key length, value length, at ms, key, value)...])... [0]
  */
 #ifndef CKV_RDB_H

@@ -64,7 +64,7 @@ static bool digest_record(void *context, const uint8_t *key, size_t key_len, con
 /* The order of the records does not matter: how they lie differs between servers. */
 static void digest_map(RedisModuleDigest *digest, void *value) {
     digesting d = {digest, ((keyed_map *)value)->m};
-    for (uint32_t i = 0; i < d.m->buckets; i++) map_each(d.m, i, digest_record, &d);
+    map_each_record(d.m, digest_record, &d);
 }
 
 static void *move_block(void *context, void *block) {
@@ -87,10 +87,10 @@ static int defrag_map(RedisModuleDefragCtx *ctx, RedisModuleString *name, void *
 }
 
 int type_register(RedisModuleCtx *ctx) {
-    int served = RedisModule_GetTypeMethodVersion ? RedisModule_GetTypeMethodVersion() : 4;
-    bool optional_aux = served >= REDISMODULE_TYPE_METHOD_VERSION; /* Redis 7.2 and later */
+    int methods_known = RedisModule_GetTypeMethodVersion ? RedisModule_GetTypeMethodVersion() : 4;
+    bool optional_aux = methods_known >= REDISMODULE_TYPE_METHOD_VERSION; /* Redis 7.2 and later */
     RedisModuleTypeMethods methods = {
-        .version = (uint64_t)(optional_aux ? REDISMODULE_TYPE_METHOD_VERSION : served),
+        .version = (uint64_t)(optional_aux ? REDISMODULE_TYPE_METHOD_VERSION : methods_known),
         .rdb_load = rdb_load_map,
         .rdb_save = rdb_save_map,
         .aof_rewrite = aof_rewrite_map,

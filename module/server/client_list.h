@@ -1,8 +1,7 @@
 /*
  * client_list.h: what the server's CLIENT LIST tells of its clients. Main thread.
  *
- *     id=3 addr=127.0.0.1:49152 ... name= age=5 idle=0 flags=x db=0 ... cmd=client|list
- * user=default
+ *     id=3 addr=127.0.0.1:49152 ... name= age=5 flags=x db=0 ... cmd=client|list user=default
  *
  * A name of a client has no blanks, so that no field is taken for another.
  */

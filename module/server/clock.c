@@ -2,6 +2,7 @@
 #include "server/clock.h"
 
 #include "redismodule.h"
+#include "server/server_info.h"
 #include "server/within.h"
 
 #include <stdbool.h>
@@ -10,13 +11,10 @@
 #define BELIEVED_US 100
 
 /* The server's own time, which stands still while a transaction or a script runs. Redis 7.0 tells
- * it in INFO only, which takes as long as some ten commands. */
+ * it in INFO only. */
 static int64_t cached_ms_of_info(void) {
-    int error;
-    RedisModuleServerInfoData *info = RedisModule_GetServerInfo(NULL, "server");
-    uint64_t us = RedisModule_ServerInfoGetFieldUnsigned(info, "server_time_usec", &error);
-    RedisModule_FreeServerInfo(NULL, info);
-    return error == REDISMODULE_OK ? (int64_t)(us / 1000) : RedisModule_Milliseconds();
+    uint64_t us = server_info_number(NULL, "server", "server_time_usec");
+    return us > 0 ? (int64_t)(us / 1000) : RedisModule_Milliseconds();
 }
 
 /* No API says where one transaction ends and the next begins, so an answer is believed for so long

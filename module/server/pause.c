@@ -3,16 +3,16 @@
 
 #include "server/loop.h"
 
-static pause_end *at_end; /* NULL: nobody waits */
+static pause_end *listener; /* NULL: nobody is to be told */
+static bool asked;          /* to be told when nothing is held back any more */
 static bool armed;
 
 void pause_look(RedisModuleCtx *ctx) {
     (void)ctx;
-    if (!at_end || RedisModule_AvoidReplicaTraffic()) return;
-    pause_end *end = at_end;
-    at_end = NULL;
+    if (!asked || RedisModule_AvoidReplicaTraffic()) return;
+    asked = false;
     loop_set(LOOP_PAUSE, NULL);
-    end();
+    listener();
 }
 
 static void on_timer(RedisModuleCtx *ctx, void *unused) {
@@ -23,14 +23,19 @@ static void on_timer(RedisModuleCtx *ctx, void *unused) {
 
 /* The command that asks, or this question, may end it. */
 bool pause_holds(void) {
-    if (at_end && !armed) {
+    if (asked && !armed) {
         RedisModule_CreateTimer(ckv.ctx, LOOP_FIRST_MS, on_timer, NULL);
         armed = true;
     }
     return RedisModule_AvoidReplicaTraffic();
 }
 
-void pause_at_end(pause_end *end) {
-    at_end = end;
+void pause_listen(pause_end *told) {
+    listener = told;
+}
+
+void pause_at_end(void) {
+    if (!listener) return;
+    asked = true;
     loop_set(LOOP_PAUSE, pause_look);
 }

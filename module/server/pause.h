@@ -19,9 +19,11 @@
 
 bool pause_holds(void);
 
-/* Called once, between commands, when nothing is held back any more. */
+/* Who is told, between commands, when nothing is held back any more: once for whatever has asked
+ * meanwhile. Nobody is before there is a listener. */
 typedef void pause_end(void);
-void pause_at_end(pause_end *end);
+void pause_listen(pause_end *told);
+void pause_at_end(void);
 
 /* Some times a second, and between commands. */
 void pause_look(RedisModuleCtx *ctx);

@@ -24,12 +24,14 @@ static void on_change(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, voi
         listeners[i](sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA);
 }
 
-bool role_listen(RedisModuleCtx *ctx, role_changed *told) {
+bool role_start(RedisModuleCtx *ctx) {
+    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
+                                              on_change) == REDISMODULE_OK;
+}
+
+void role_listen(role_changed *told) {
     assert(listening < LISTENERS_MAX);
     listeners[listening++] = told;
-    return listening > 1 ||
-           RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
-                                              on_change) == REDISMODULE_OK;
 }
 
 /* As nodes.conf has it. Valkey's flags say so only when its first tick for the cluster has come,

@@ -30,10 +30,13 @@ bool role_follows(RedisModuleCtx *ctx);
  * clock says what has passed and ours is ahead of it, some ticks before. */
 int64_t role_seen_from(RedisModuleCtx *ctx, int64_t at_ms, int64_t now_ms);
 
+/* Once, at load. False: the server does not say when its role changes. */
+bool role_start(RedisModuleCtx *ctx);
+
 /* Calls `told` whenever this server has come to follow another one, or none: a module has one place
- * where it hears of that. At the start; false: the server refuses. */
+ * where it hears of that. At the start. */
 typedef void role_changed(bool follows);
-bool role_listen(RedisModuleCtx *ctx, role_changed *told);
+void role_listen(role_changed *told);
 
 /* Whether this is a replica in a cluster. It is to hold in its maps what its primary does: slots
  * leave map by map. */

@@ -18,12 +18,18 @@ enum {
     SETTINGS
 };
 
-static const char *const names[SETTINGS] = {
-    "active-expire-effort",   "lazyfree-lazy-expire",
-    "lazyfree-lazy-eviction", "lazyexpire-nested-arbitrary-keys",
-    "enable-debug-command",   "import-mode"};
-/* Where CONFIG can't be called, or the server has no such setting. */
-static int values[SETTINGS] = {1, 0, 0, 1, 0, 0};
+/* The values here hold where CONFIG can't be called, or the server has no such setting. */
+static struct {
+    const char *name;
+    int value;
+} known[SETTINGS] = {
+    [EXPIRE_EFFORT] = {"active-expire-effort", 1},
+    [LAZY_EXPIRE] = {"lazyfree-lazy-expire", 0},
+    [LAZY_EVICTION] = {"lazyfree-lazy-eviction", 0},
+    [EXPIRE_NESTED] = {"lazyexpire-nested-arbitrary-keys", 1},
+    [DEBUG_ALLOWED] = {"enable-debug-command", 0},
+    [IMPORT_MODE] = {"import-mode", 0},
+};
 
 /* "yes" is 1. */
 static int number_of(const char *text, size_t len) {
@@ -60,48 +66,62 @@ bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value) {
     return done;
 }
 
-void settings_read(RedisModuleCtx *ctx) {
+static void read_known(RedisModuleCtx *ctx) {
     for (int i = 0; i < SETTINGS; i++) {
         size_t len;
         const char *text;
-        RedisModuleCallReply *reply = get(ctx, names[i], &text, &len);
-        if (text) values[i] = number_of(text, len);
+        RedisModuleCallReply *reply = get(ctx, known[i].name, &text, &len);
+        if (text) known[i].value = number_of(text, len);
         own_call_drop(reply);
     }
 }
 
 static bool is_known(const char *name) {
     for (int i = 0; i < SETTINGS; i++)
-        if (!strcasecmp(name, names[i])) return true;
+        if (!strcasecmp(name, known[i].name)) return true;
     return false;
 }
 
-void settings_changed(RedisModuleCtx *ctx, const RedisModuleConfigChange *change) {
+static settings_changed *listener; /* NULL: none */
+
+static void on_config(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub, void *data) {
+    const RedisModuleConfigChange *change = data;
+    (void)e, (void)sub;
     bool any = false;
     for (uint32_t i = 0; i < change->num_changes; i++) any |= is_known(change->config_names[i]);
-    if (any) settings_read(ctx);
+    if (any) read_known(ctx);
+    if (listener) listener(ctx, change);
+}
+
+void settings_start(RedisModuleCtx *ctx) {
+    read_known(ctx);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_config);
+}
+
+void settings_listen(settings_changed *told) {
+    listener = told;
 }
 
 int settings_expire_effort(void) {
-    return values[EXPIRE_EFFORT];
+    return known[EXPIRE_EFFORT].value;
 }
 
 bool settings_lazy_expire(void) {
-    return values[LAZY_EXPIRE];
+    return known[LAZY_EXPIRE].value;
 }
 
 bool settings_lazy_eviction(void) {
-    return values[LAZY_EVICTION];
+    return known[LAZY_EVICTION].value;
 }
 
 bool settings_expire_nested(void) {
-    return values[EXPIRE_NESTED];
+    return known[EXPIRE_NESTED].value;
 }
 
 bool settings_debug_allowed(void) {
-    return values[DEBUG_ALLOWED];
+    return known[DEBUG_ALLOWED].value;
 }
 
 bool settings_import_mode(void) {
-    return values[IMPORT_MODE];
+    return known[IMPORT_MODE].value;
 }

@@ -13,9 +13,13 @@ bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value);
 /* Whether it has that value from now on. */
 bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value);
 
-/* Reads those that are known: at load; when the server has told of changes, if one is of these. */
-void settings_read(RedisModuleCtx *ctx);
-void settings_changed(RedisModuleCtx *ctx, const RedisModuleConfigChange *change);
+/* Once, at load: reads those that are known, and again when one of them has changed. */
+void settings_start(RedisModuleCtx *ctx);
+
+/* Calls `told` behind that whenever settings have changed: a module has one place where it hears of
+ * them. There is one listener. */
+typedef void settings_changed(RedisModuleCtx *ctx, const RedisModuleConfigChange *change);
+void settings_listen(settings_changed *told);
 
 /* `active-expire-effort`: 1 to 10. */
 int settings_expire_effort(void);

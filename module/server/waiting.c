@@ -8,15 +8,20 @@ static int reply(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
                  : RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
-int waiting_add(RedisModuleCtx *ctx, waiting *w) {
+bool waiting_possible(RedisModuleCtx *ctx) {
     int unable = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA |
                  REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
-    if (RedisModule_GetContextFlags(ctx) & unable)
-        return RedisModule_ReplyWithError(ctx,
-                                          "ERR this command can't wait in a transaction or script");
+    return !(RedisModule_GetContextFlags(ctx) & unable);
+}
+
+bool waiting_add(RedisModuleCtx *ctx, waiting *w) {
+    if (!waiting_possible(ctx)) {
+        RedisModule_ReplyWithError(ctx, "ERR this command can't wait in a transaction or script");
+        return false;
+    }
     w->clients = RedisModule_Realloc(w->clients, (w->count + 1) * sizeof *w->clients);
     w->clients[w->count++] = RedisModule_BlockClient(ctx, reply, NULL, NULL, 0);
-    return REDISMODULE_OK;
+    return true;
 }
 
 void waiting_answer(waiting *w, const char *error) {

@@ -4,6 +4,7 @@
 
 #include "redismodule.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct waiting {
@@ -11,9 +12,11 @@ typedef struct waiting {
     size_t count;
 } waiting;
 
-/* Blocks the client of a command until waiting_answer(); replies an error (and adds nobody) where
- * blocking is not possible, in MULTI or a script. */
-int waiting_add(RedisModuleCtx *ctx, waiting *w);
+/* Whether the client of a command can be blocked: not in MULTI or a script. */
+bool waiting_possible(RedisModuleCtx *ctx);
+/* Blocks the client of a command until waiting_answer(). False: that is not possible, the error is
+ * replied. */
+bool waiting_add(RedisModuleCtx *ctx, waiting *w);
 
 /* Replies to all who wait: OK, or the error if one is given (a string constant). */
 void waiting_answer(waiting *w, const char *error);

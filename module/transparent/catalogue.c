@@ -232,11 +232,10 @@ void catalogue_read(RedisModuleCtx *ctx, catalogue_served *served) {
     count = 0;
     for (size_t i = 0; all && i < RedisModule_CallReplyLength(all); i++)
         add(RedisModule_CallReplyArrayElement(all, i), served);
-    if (all)
-        RedisModule_FreeCallReply(all);
-    else
+    if (!all)
         RedisModule_Log(ctx, "warning",
                         "COMMAND can't be called (rename-command?): nothing is served under "
                         "ckv.prefixes");
+    own_call_drop(all);
     look_for_renamed(ctx);
 }

@@ -58,7 +58,7 @@ static void tell_untold(void) {
 }
 
 static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleString *key) {
-    pause_at_end(tell_untold);
+    pause_at_end();
     numbered_add(keys, db, key);
 }
 
@@ -244,7 +244,7 @@ void leave_queued(uint64_t client) {
 void leave_before_map(void) {
     if (pause_holds()) {
         map_named = true;
-        pause_at_end(tell_untold);
+        pause_at_end();
     }
     lent_before_map(move_back_in_pause);
 }
@@ -255,6 +255,7 @@ void leave_catch_up(void) {
 }
 
 void leave_start(RedisModuleCtx *ctx) {
-    untold_start(ctx, tell_untold);
-    followed_start(ctx, tell_untold);
+    pause_listen(tell_untold);
+    untold_start(ctx);
+    followed_start();
 }

@@ -39,9 +39,7 @@ void permission_change(void);
 bool permission_changing(void);
 void permission_changed(void);
 
-/* How the command of that number in a list of names, given once, is to be run for its sender. */
-#define PERMISSION_NAMES_MAX 64
-void permission_start(const char *const *names, int count);
+/* How the command of that number (user_rules.h) is to be run for its sender. */
 permission_way permission_way_of(filtered *command, int number);
 
 /* Whether the sender of a command may run it as it was sent, as far as the server tells; who has

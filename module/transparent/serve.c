@@ -104,7 +104,8 @@ static void leave_watched(filtered *f, int argc) {
 
 static void leave_range(filtered *f, int argc, int first, int last, int step) {
     if (last < 0) last += argc;
-    for (int i = first; i <= last && i<argc; i += step> 0 ? step : 1) leave_key(filter_arg(f, i));
+    for (int i = first; i <= last && i < argc; i += (step > 0 ? step : 1))
+        leave_key(filter_arg(f, i));
 }
 
 /* A command that waits runs when others have run, and is to find what they have set. */
@@ -201,7 +202,7 @@ static bool can_serve(filtered *f, const catalogue_entry *e, int argc, int first
  * this node as long as there is no map of its slot, in one of its databases (Valkey 9). */
 static bool is_here(const char *key, size_t len) {
     if (!places_are_slots()) return true;
-    return places_dbs() == 1 && maps_at(0, places_of_key((const uint8_t *)key, len));
+    return places_dbs() == 1 && maps_at(0, places_of_key(key, len));
 }
 
 /* While data is imported, what has expired is there for the source of the data and for nobody else,

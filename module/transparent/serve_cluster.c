@@ -40,12 +40,12 @@ static bool read_cursor(const RedisModuleString *from, cursor *c) {
                   .tag = behind + 1,
                   .tag_len = (size_t)(number - behind - 1),
                   .number = strtoull(number + 1, NULL, 10)};
-    c->slot = hash_slot_of_key((const uint8_t *)c->tag, c->tag_len);
+    c->slot = hash_slot_of_key(c->tag, c->tag_len);
     return true;
 }
 
 /* Seven characters, of which a server's has six. */
-static const char *own_fingerprint(void) {
+static const char *our_fingerprint(void) {
     static char text[8];
     unsigned char random[sizeof text - 1];
     if (*text) return text;
@@ -54,9 +54,9 @@ static const char *own_fingerprint(void) {
     return text;
 }
 
-static bool is_own(const cursor *c) {
-    const char *own = own_fingerprint();
-    return c->fingerprint_len == strlen(own) && !memcmp(c->fingerprint, own, strlen(own));
+static bool is_ours(const cursor *c) {
+    const char *ours = our_fingerprint();
+    return c->fingerprint_len == strlen(ours) && !memcmp(c->fingerprint, ours, strlen(ours));
 }
 
 /* The server's, for the cursors that we give it; it has told one before we need it. */
@@ -78,7 +78,7 @@ typedef struct cluster_scan {
     int64_t only_slot; /* SLOT's, or that of all keys that MATCH; -1: any */
     cursor given;
     scan_position position; /* in the slot of the cursor */
-    scanned own, records;
+    scanned native, records;
     RedisModuleString *next; /* the cursor that is told */
 } cluster_scan;
 
@@ -89,7 +89,7 @@ static int64_t slot_of_pattern(const char *pattern, size_t len) {
     bool tagged = close && close > open + 1;
     for (const char *at = pattern; at < (tagged ? close : end); at++)
         if (memchr("*?[\\", *at, 4)) return -1;
-    return hash_slot_of_key((const uint8_t *)pattern, len);
+    return hash_slot_of_key(pattern, len);
 }
 
 /* The server has found them right. */
@@ -118,7 +118,7 @@ static void tell_slot(cluster_scan *s, uint32_t slot, const scan_position *p) {
     RedisModuleString *map = places_name(slot);
     const char *tag = strchr(RedisModule_StringPtrLen(map, NULL), '{');
     bool given = slot == s->given.slot;
-    tell(s, RedisModule_CreateStringPrintf(s->ctx, "%s-%.*s-%" PRIu64, p ? own_fingerprint() : "0",
+    tell(s, RedisModule_CreateStringPrintf(s->ctx, "%s-%.*s-%" PRIu64, p ? our_fingerprint() : "0",
                                            given ? (int)s->given.tag_len : (int)strlen(tag),
                                            given ? s->given.tag : tag,
                                            p ? scanning_write_position(p) : 0));
@@ -139,7 +139,7 @@ static void keep_slots(cluster_scan *s, scanned *keys, size_t from, uint32_t fir
     for (size_t i = from; i < keys->count; i++) {
         size_t len;
         const char *key = RedisModule_StringPtrLen(keys->keys[i], &len);
-        uint32_t slot = hash_slot_of_key((const uint8_t *)key, len);
+        uint32_t slot = hash_slot_of_key(key, len);
         if (slot >= first && slot <= last)
             keys->keys[kept++] = keys->keys[i];
         else
@@ -159,7 +159,7 @@ static bool take_reply(cluster_scan *s, RedisModuleCallReply *reply, scanned *to
 
 /* Asks the server for its own keys from the cursor on, or for what is wrong with it or the options:
  * false; that is replied. *end: the slot behind those that it has been through. */
-static bool scan_own(cluster_scan *s, uint32_t *end) {
+static bool scan_native(cluster_scan *s, uint32_t *end) {
     const cursor *c = &s->given;
     bool goes_on = s->position.phase != SCAN_RECORDS && s->position.at > 0;
     RedisModuleString *from = RedisModule_CreateStringPrintf(
@@ -167,7 +167,7 @@ static bool scan_own(cluster_scan *s, uint32_t *end) {
         s->position.at);
     RedisModuleCallReply *reply = scanning_ask(s->ctx, "clusterscan", from, s->options, s->count);
     RedisModule_FreeString(s->ctx, from);
-    bool done = take_reply(s, reply, &s->own, scanning_is_users, &s->next);
+    bool done = take_reply(s, reply, &s->native, scanning_is_users, &s->next);
     if (done) read_options(s);
     if (!done || (s->only_slot >= 0 && s->only_slot != c->slot)) {
         native_reply(s->ctx, reply);
@@ -249,7 +249,7 @@ static void scan_slots(cluster_scan *s, uint32_t end) {
     scan_position p = s->position;
     for (uint32_t slot = s->given.slot; slot < end; slot++, p = (scan_position){0}) {
         if (finish_slot(s, slot, &p)) continue;
-        keep_slots(s, &s->own, 0, 0, slot);
+        keep_slots(s, &s->native, 0, 0, slot);
         tell_slot(s, slot, &p);
         return;
     }
@@ -258,8 +258,9 @@ static void scan_slots(cluster_scan *s, uint32_t end) {
 static void reply_scan(cluster_scan *s) {
     RedisModule_ReplyWithArray(s->ctx, 2);
     RedisModule_ReplyWithString(s->ctx, s->next);
-    RedisModule_ReplyWithArray(s->ctx, (long)(s->own.count + s->records.count));
-    for (size_t i = 0; i < s->own.count; i++) RedisModule_ReplyWithString(s->ctx, s->own.keys[i]);
+    RedisModule_ReplyWithArray(s->ctx, (long)(s->native.count + s->records.count));
+    for (size_t i = 0; i < s->native.count; i++)
+        RedisModule_ReplyWithString(s->ctx, s->native.keys[i]);
     for (size_t i = 0; i < s->records.count; i++)
         RedisModule_ReplyWithString(s->ctx, s->records.keys[i]);
 }
@@ -270,13 +271,13 @@ int serve_cluster_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     if (argc < 2 || !places_are_slots() || !read_cursor(argv[1], &s.given))
         return native_run(ctx, argv, argc);
     scanning_look_for_moves();
-    if (!is_own(&s.given) || !scanning_read_position(s.given.number, &s.position))
+    if (!is_ours(&s.given) || !scanning_read_position(s.given.number, &s.position))
         s.position = (scan_position){0};
     bool only_records = s.position.phase == SCAN_RECORDS;
-    if (scan_own(&s, &end)) {
-        s.left -= only_records ? 0 : (long long)s.own.count;
+    if (scan_native(&s, &end)) {
+        s.left -= only_records ? 0 : (long long)s.native.count;
         if (only_records) {
-            keep_slots(&s, &s.own, 0, HASH_SLOTS, HASH_SLOTS);
+            keep_slots(&s, &s.native, 0, HASH_SLOTS, HASH_SLOTS);
             tell_next_slot(&s, s.given.slot);
             end = s.given.slot + 1;
         }
@@ -288,7 +289,7 @@ int serve_cluster_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
         reply_scan(&s);
     }
     if (s.next) RedisModule_FreeString(ctx, s.next);
-    scanned_free(ctx, &s.own);
+    scanned_free(ctx, &s.native);
     scanned_free(ctx, &s.records);
     return REDISMODULE_OK;
 }
@@ -309,8 +310,8 @@ int serve_cluster(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     bool counted = reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER;
     if (!counted || RedisModule_StringToLongLong(argv[2], &slot) != REDISMODULE_OK)
         return native_reply(ctx, reply);
-    long long own = RedisModule_CallReplyInteger(reply);
+    long long keys = RedisModule_CallReplyInteger(reply);
     RedisModule_FreeCallReply(reply);
-    if (own > 0) own += count_records(ctx, (uint32_t)slot);
-    return RedisModule_ReplyWithLongLong(ctx, own);
+    if (keys > 0) keys += count_records(ctx, (uint32_t)slot);
+    return RedisModule_ReplyWithLongLong(ctx, keys);
 }

@@ -50,7 +50,7 @@ static bool add_record(void *context, const uint8_t *key, size_t key_len, const 
 
 static void add_map(digest *d, map *m) {
     d->from = m;
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, add_record, d);
+    map_each_record(m, add_record, d);
 }
 
 /* What the server says of a value of another type, and of whether it expires. */

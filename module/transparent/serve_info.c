@@ -62,18 +62,28 @@ static span put_changed(rewriting *r, span line, const char *word, uint64_t add,
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static const char *const counters[] = {
-    "keyspace_hits:",
-    "keyspace_misses:",
-    "expired_keys:",
-    "expired_keys_active:",
-    "evicted_keys:",
-    "lazyfreed_objects:",
-    "rdb_last_load_keys_loaded:",
-    "rdb_last_load_keys_expired:",
+enum {
+    HITS,
+    MISSES,
+    EXPIRED,
+    EXPIRED_UNASKED,
+    EVICTED,
+    FREED_ASIDE,
+    LOADED, /* CONFIG RESETSTAT leaves what a file brought */
+    LOADED_EXPIRED,
+    COUNTERS
 };
-#define COUNTERS      (sizeof counters / sizeof *counters)
-#define KEPT_AT_RESET 2 /* of these, the last ones */
+
+static const char *const counters[COUNTERS] = {
+    [HITS] = "keyspace_hits:",
+    [MISSES] = "keyspace_misses:",
+    [EXPIRED] = "expired_keys:",
+    [EXPIRED_UNASKED] = "expired_keys_active:",
+    [EVICTED] = "evicted_keys:",
+    [FREED_ASIDE] = "lazyfreed_objects:",
+    [LOADED] = "rdb_last_load_keys_loaded:",
+    [LOADED_EXPIRED] = "rdb_last_load_keys_expired:",
+};
 
 static uint64_t at_reset[COUNTERS];
 /* Calls of the module's own that the server's count of commands begins with. It counts each when it
@@ -82,20 +92,19 @@ static uint64_t calls_at_reset = 1;
 
 static void read_counters(uint64_t now[COUNTERS]) {
     const ckv_stats *s = &ckv.stats;
-    const uint64_t all[COUNTERS] = {s->hits,
-                                    s->misses,
-                                    s->expired,
-                                    s->expired - s->expired_lazily,
-                                    s->evicted + s->evicted_keys,
-                                    maps_freed_aside(),
-                                    s->file_records - s->file_expired - s->file_maps,
-                                    s->file_expired};
-    memcpy(now, all, sizeof all);
+    now[HITS] = s->hits;
+    now[MISSES] = s->misses;
+    now[EXPIRED] = s->expired;
+    now[EXPIRED_UNASKED] = s->expired - s->expired_lazily;
+    now[EVICTED] = s->evicted + s->evicted_keys;
+    now[FREED_ASIDE] = maps_freed_aside();
+    now[LOADED] = s->file_records - s->file_expired - s->file_maps;
+    now[LOADED_EXPIRED] = s->file_expired;
 }
 
 static void reset(void) {
     read_counters(at_reset);
-    memset(&at_reset[COUNTERS - KEPT_AT_RESET], 0, KEPT_AT_RESET * sizeof *at_reset);
+    at_reset[LOADED] = at_reset[LOADED_EXPIRED] = 0;
     calls_at_reset = own_calls_ended();
     own_calls_forget();
 }

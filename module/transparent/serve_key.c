@@ -38,7 +38,7 @@ static int lend(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, RedisMo
     return REDISMODULE_OK;
 }
 
-int serve_first(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+int serve_dump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc < 2) return RedisModule_WrongArity(ctx);
     return lend(ctx, argv, argc, argv[1]);
 }
@@ -116,7 +116,7 @@ static int reply_instead(const record *r, RedisModuleString **argv, int argc, an
                   : RedisModule_ReplyWithLongLong(r->ctx, a.number);
 }
 
-int serve_second(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+int serve_object(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     record r;
     if (argc < 3) return native_run(ctx, argv, argc);
     if (lookup_quietly(ctx, argv[2], clock_now_ms(), &r) == LOOKUP_DONE && r.found) {

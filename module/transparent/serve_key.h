@@ -9,7 +9,7 @@
 #include "ckv.h"
 #include "commands/commands.h"
 
-/* TYPE; DUMP, whose first argument is the key; OBJECT and MEMORY, whose second is. */
-command serve_type, serve_first, serve_second;
+/* TYPE, DUMP, OBJECT; the last is MEMORY, too: it has its key at the same place. */
+command serve_type, serve_dump, serve_object;
 
 #endif

@@ -152,21 +152,21 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 2) return RedisModule_WrongArity(ctx);
-    RedisModuleCallReply *own = scanning_ask(ctx, "keys", argv[1], NULL, 0);
-    if (!scanning_is_array(own)) return native_reply(ctx, own);
+    RedisModuleCallReply *native = scanning_ask(ctx, "keys", argv[1], NULL, 0);
+    if (!scanning_is_array(native)) return native_reply(ctx, native);
     RedisModuleCallReply *records = scanning_ask(ctx, "ckeys", argv[1], NULL, 0);
     RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
-    long replied = reply_wanted(ctx, own, scanning_is_users);
+    long replied = reply_wanted(ctx, native, scanning_is_users);
     if (scanning_is_array(records)) replied += reply_wanted(ctx, records, scanning_is_served);
     RedisModule_ReplySetArrayLength(ctx, replied);
-    RedisModule_FreeCallReply(own);
-    if (records) RedisModule_FreeCallReply(records);
+    RedisModule_FreeCallReply(native);
+    own_call_drop(records);
     return REDISMODULE_OK;
 }
 
 /* ---- RANDOMKEY ------------------------------------------------------------------------------- */
 
-static RedisModuleString *draw_own(RedisModuleCtx *ctx) {
+static RedisModuleString *draw_native(RedisModuleCtx *ctx) {
     bool any = native_count(ctx) > 0;
     for (int i = 0; i < TRIES && any; i++) {
         RedisModuleString *key = RedisModule_RandomKey(ctx);
@@ -192,12 +192,12 @@ static RedisModuleString *draw_record(RedisModuleCtx *ctx) {
 
 int serve_randomkey(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv, (void)argc;
-    uint64_t own = native_count(ctx);
+    uint64_t native = native_count(ctx);
     uint64_t records = maps_totals_of(RedisModule_GetSelectedDb(ctx)).totals.records, random = 0;
     RedisModule_GetRandomBytes((unsigned char *)&random, sizeof random);
-    bool from_records = own + records > 0 && random % (own + records) < records;
-    RedisModuleString *key = from_records ? draw_record(ctx) : draw_own(ctx);
-    if (!key) key = from_records ? draw_own(ctx) : draw_record(ctx);
+    bool from_records = native + records > 0 && random % (native + records) < records;
+    RedisModuleString *key = from_records ? draw_record(ctx) : draw_native(ctx);
+    if (!key) key = from_records ? draw_native(ctx) : draw_record(ctx);
     if (!key) return RedisModule_ReplyWithNull(ctx);
     RedisModule_ReplyWithString(ctx, key);
     RedisModule_FreeString(ctx, key);

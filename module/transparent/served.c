@@ -17,6 +17,7 @@
 #include "transparent/serve_moves.h"
 #include "transparent/serve_run.h"
 #include "transparent/serve_sort.h"
+#include "transparent/user_rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,9 +77,9 @@ typedef struct served_command {
     X(persist, SERVED_FIRST, false, NULL, NULL, NULL, 0)                                           \
     X(dbsize, SERVED_KEYLESS, false, NULL, NULL, NULL, 0)                                          \
     X(type, SERVED_FIRST, false, serve_type, READS_FAST, "keyspace", READS_KEY)                    \
-    X(dump, SERVED_FIRST, false, serve_first, "readonly", "keyspace", READS_VALUE)                 \
-    X(object, SERVED_SECOND, false, serve_second, "readonly", "keyspace", READS_KEY)               \
-    X(memory, SERVED_SECOND, false, serve_second, "readonly", "slow", READS_KEY)                   \
+    X(dump, SERVED_FIRST, false, serve_dump, "readonly", "keyspace", READS_VALUE)                  \
+    X(object, SERVED_SECOND, false, serve_object, "readonly", "keyspace", READS_KEY)               \
+    X(memory, SERVED_SECOND, false, serve_object, "readonly", "slow", READS_KEY)                   \
     X(sort, SERVED_STORE, false, serve_sort, "write deny-oom", "set sortedset list dangerous",     \
       READS_VALUE)                                                                                 \
     X(sort_ro, SERVED_FIRST, false, serve_sort, "readonly", "set sortedset list dangerous",        \
@@ -95,7 +96,7 @@ typedef struct served_command {
 
 #define NUMBER(name, ...) SERVE_##name,
 enum { SERVED_COMMANDS(NUMBER) COUNT };
-_Static_assert(COUNT <= PERMISSION_NAMES_MAX, "permission.h has no room for so many");
+_Static_assert(COUNT <= USER_RULES_NAMES_MAX, "user_rules.h has no room for so many");
 
 #define ROW(name, ...) [SERVE_##name] = {#name, __VA_ARGS__},
 static const served_command table[] = {SERVED_COMMANDS(ROW)};
@@ -153,10 +154,6 @@ static const command_entry *our_command(const char *name) {
     for (const command_entry *e = command_table; e->name; e++)
         if (!strcmp(e->name + 1, name)) return e;
     return NULL;
-}
-
-static bool is_list(const served_command *s) {
-    return s->keys == SERVED_KEYLESS || s->keys == SERVED_CURSOR;
 }
 
 /* The keys of commands that only exist here. */
@@ -265,7 +262,7 @@ static const command_entry own_commands[] = {
 int served_register(RedisModuleCtx *ctx) {
     static const char *names[COUNT];
     for (int i = 0; i < COUNT; i++) names[i] = table[i].name;
-    permission_start(names, COUNT);
+    user_rules_start(names, COUNT);
     moving = RedisModule_CreateString(NULL, MOVING_NAME, strlen(MOVING_NAME));
     serve_run_start();
     for (int i = 0; i < COUNT; i++) {
@@ -303,7 +300,7 @@ served_keys served_keys_of(int served) {
 }
 
 bool served_lists(int served) {
-    return is_list(&table[served]);
+    return table[served].keys == SERVED_KEYLESS || table[served].keys == SERVED_CURSOR;
 }
 
 bool served_writes_strings(int served) {

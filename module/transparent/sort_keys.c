@@ -61,7 +61,7 @@ static void leave_in(RedisModuleCtx *ctx, RedisModuleString *sorted, const patte
         leave(key);
         RedisModule_FreeString(NULL, key);
     }
-    if (elements) RedisModule_FreeCallReply(elements);
+    own_call_drop(elements);
 }
 
 static bool has_pattern(RedisModuleString *option) {

@@ -44,17 +44,12 @@ static bool count(void *context, const uint8_t *key, size_t key_len, const map_p
     return c->bytes < c->most_bytes;
 }
 
-static bool count_bucket(counting *c, map *m, uint32_t bucket) {
-    c->from = m;
-    return map_each(m, bucket, count, c);
-}
-
 static void count_all(counting *c, int db) {
     for (size_t at = 0; at < maps_in_db(db); at++) {
-        const keyed_map *s = maps_any_at(db, at);
+        const keyed_map *s = maps_ranked(db, at);
         bool counts = maps_served_at(db, s->place) == s;
-        for (uint32_t i = 0; counts && i < s->m->buckets; i++)
-            if (!count_bucket(c, s->m, i)) return;
+        c->from = s->m;
+        if (counts && !map_each_record(s->m, count, c)) return;
     }
 }
 
@@ -62,9 +57,10 @@ static void count_some(counting *c, int db) {
     bool more = true;
     static uint64_t random = 1;
     for (uint64_t i = 0; i < c->most && c->records < c->most && more; i++) {
-        const keyed_map *s = maps_any_at(db, random_next(&random));
-        if (s && maps_served(s))
-            more = count_bucket(c, s->m, (uint32_t)(random_next(&random) % s->m->buckets));
+        const keyed_map *s = maps_ranked(db, random_next(&random));
+        if (!s || !maps_served(s)) continue;
+        c->from = s->m;
+        more = map_each(s->m, (uint32_t)(random_next(&random) % s->m->buckets), count, c);
     }
 }
 

@@ -126,7 +126,7 @@ static void limit_maxmemory(long long bytes) {
 static void reach_limit(uint8_t which, int how_far) {
     for (uint32_t place = 0; which % 4 == 0 && place < ckv.places; place++) {
         keyed_map *s = maps_at(0, place);
-        for (uint32_t i = 0; s && i < s->m->buckets; i++) map_each(s->m, i, damage, &how_far);
+        if (s) map_each_record(s->m, damage, &how_far);
     }
     if (which % 4 == 1) allocations_left = how_far % 8;
     if (which % 4 == 2) limit_maxmemory(1);

@@ -25,7 +25,7 @@ static bool read_value(void *context, const uint8_t *key, size_t key_len, const 
 
 static void traffic(map *m) {
     const uint64_t now = expiry_ticks(1700000000000);
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, read_value, m);
+    map_each_record(m, read_value, m);
     for (int i = 0; i < 300; i++) {
         char key[16], value[200];
         map_key k;

@@ -9,7 +9,7 @@
 #include "core/map/map_expire.h"
 #include "core/map/map_reencode.h"
 #include "core/map/map_save.h"
-#include "core/map/map_young.h"
+#include "core/map/map_settle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -93,7 +93,7 @@ static bool visit(void *context, const uint8_t *key, size_t key_len, const map_p
 
 static void traffic(keyed_map *s) {
     map *m = s->m;
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, visit, m);
+    map_each_record(m, visit, m);
     struct RedisModuleIO again = {0};
     shim_type.rdb_save(&again, s);
     free(again.bytes);

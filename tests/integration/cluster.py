@@ -155,6 +155,9 @@ class Cluster:
                         return node
         raise AssertionError(f"nobody serves slot {slot}")
 
+    def replica_of(self, primary):
+        return self.replicas[self.primaries.index(primary)]
+
     def by_id(self, node_id):
         return next(n for n in self.alive() if n.id == node_id)
 

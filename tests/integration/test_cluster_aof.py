@@ -164,7 +164,7 @@ def test_the_map_comes_last(preamble):
         migrate(source, target, slot)
         end_move(cluster, target, slot)
         cluster.wait()
-        replica = cluster.replicas[cluster.primaries.index(target)]
+        replica = cluster.replica_of(target)
         with target.client() as r:
             wait_for_replica(r)
         for node in (target, replica):
@@ -228,7 +228,7 @@ def test_an_inert_map_is_in_the_plain_aof_of_a_replica():
     slot = slot_of(b"inert")
     with start(2, "no", replicas=1) as cluster:
         owner = cluster.owner(slot)
-        replica = cluster.replicas[cluster.primaries.index(owner)]
+        replica = cluster.replica_of(owner)
         with owner.client() as r:
             r.set(keys_of(slot, 1)[0], "value")
             assert r.copy(map_name(slot), b"aside:" + map_name(slot))

@@ -81,7 +81,7 @@ def scan(node):
 
 def test_records_that_arrive_are_nobodys(cluster, halted):
     source, target, keys, before = halted
-    replica = cluster.replicas[cluster.primaries.index(target)]
+    replica = cluster.replica_of(target)
     assert source.ask("CMGET", *keys[1:]) == [b"%d" % i for i in range(1, 100)]
     # What is written meanwhile follows.
     source.ask("CSET", keys[1], "new")
@@ -116,7 +116,7 @@ def test_what_came_goes_when_a_migration_is_given_up(cluster, halted):
 
 def test_what_came_goes_in_a_restart(cluster, halted):
     source, target, keys, before = halted
-    replica = cluster.replicas[cluster.primaries.index(target)]
+    replica = cluster.replica_of(target)
     target.restart(save=True)
     wait_for(lambda: all(n.info()["cluster_state"] == "ok" for n in cluster.nodes))
     wait_for(lambda: target.ask("CDBSIZE") == before)
@@ -148,7 +148,7 @@ def to_sync(request, cluster):
     """The replica of the node that will be the target, which has nothing yet, with a way to load its primary's file."""
     source = cluster.owner(slot_of(b"halted"))
     target = next(p for p in cluster.primaries if p is not source)
-    replica = cluster.replicas[cluster.primaries.index(target)]
+    replica = cluster.replica_of(target)
     if request.param == "swapdb" and cluster.way is not Redis:
         pytest.skip("Valkey 9.1 ends in an assertion of its own (kvstore.c)")
     target.ask("FLUSHALL")
@@ -202,7 +202,7 @@ def test_an_import_fails_while_a_replica_is_away(cluster, to_sync, halted):
 def test_a_replica_restarts_from_an_aof_that_was_begun_meanwhile(cluster, halted):
     """What it begins with tells of an import, and nothing in it of its end; nor does the primary, as long as it is away."""
     source, target, keys, _ = halted
-    replica = cluster.replicas[cluster.primaries.index(target)]
+    replica = cluster.replica_of(target)
     wait_for(lambda: replica.ask("INFO", "ckv")["ckv_unserved_maps"] == 1)
     replica.ask("CONFIG", "SET", "appendonly", "yes")
     wait_for(lambda: not any(replica.ask("INFO", "persistence")[f"aof_rewrite_{what}"] for what in ("in_progress", "scheduled")))

@@ -63,7 +63,7 @@ def pair():
     """(cluster, the slot's primary, its replica); two primaries with a replica each, without a prefix."""
     with Cluster(primaries=2, replicas=1, config=FAST) as cluster:
         primary = cluster.owner(SLOT)
-        yield cluster, primary, cluster.replicas[cluster.primaries.index(primary)]
+        yield cluster, primary, cluster.replica_of(primary)
 
 
 def there_and_back(cluster, primary, replica, stored):

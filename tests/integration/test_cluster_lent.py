@@ -18,7 +18,7 @@ def cluster(caller):
 
 def pair_of(cluster, slot):
     source = cluster.owner(slot)
-    return source, cluster.replicas[cluster.primaries.index(source)]
+    return source, cluster.replica_of(source)
 
 
 def send(client, *commands):
@@ -39,7 +39,7 @@ def test_what_moves_out_for_a_replicas_client_goes_with_its_slot(cluster):
     slot = slot_of(b"for a replica's client")
     key, kept = keys_of(slot, 2)
     source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
+    replica = cluster.replica_of(source)
     with cluster.client() as rc, source.client() as r, replica.client() as q:
         for name in (key, kept):
             rc.execute_command("SET", name, b"v")
@@ -225,7 +225,7 @@ def test_of_a_replicas_transactions_each_moves_its_own(cluster):
     slot = slot_of(b"each its own")
     keys = keys_of(slot, 20)
     source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
+    replica = cluster.replica_of(source)
     with cluster.client() as rc, source.client() as r, replica.client() as q, replica.client() as other_client:
         if is_error(reply(r, "CLIENT", "NO-TOUCH", "OFF")):
             pytest.skip("this server does not tell a filter who sends a command")
@@ -377,7 +377,7 @@ def test_what_leaves_while_a_replica_takes_over():
     with Cluster(primaries=2, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
         keys = keys_of(slot_of(b"take over"), 20)
         source = cluster.owner(slot_of(keys[0]))
-        replica = cluster.replicas[cluster.primaries.index(source)]
+        replica = cluster.replica_of(source)
         with cluster.client() as rc, source.client() as r, replica.client() as q:
             for key in keys:
                 rc.execute_command("SET", key, b"v")

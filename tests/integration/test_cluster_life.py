@@ -132,7 +132,7 @@ def test_failover_of_a_primary_that_a_slot_is_on_its_way_to(command):
         key, second = keys_of(slot, 2)
         source = cluster.owner(slot)
         target = other(cluster, source)
-        replica = cluster.replicas[cluster.primaries.index(target)]
+        replica = cluster.replica_of(target)
         names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 9))
         for name in (key, second):
             source.ask("SET", name, "a")

@@ -70,7 +70,7 @@ def finish(cluster, writers, node):
         writer.finish()
     assert not any(w.refused for w in writers)
     strings = {key for w in writers for key in w.stored}
-    replica = cluster.replicas[cluster.primaries.index(node)]
+    replica = cluster.replica_of(node)
     with node.client() as r:
         wait_for_replica(r)
     slot = slot_of(next(iter(strings)))
@@ -92,7 +92,7 @@ def test_what_a_replica_holds_of_a_slot_whose_map_has_moved(cluster):
     slot = slot_of(b"the map goes first")
     key, kept = keys_of(slot, 2)
     source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
+    replica = cluster.replica_of(source)
     with cluster.client() as rc:
         for name in (key, kept):
             rc.execute_command("SET", name, b"v")
@@ -210,7 +210,7 @@ def test_a_replica_holds_what_options_leave_to_the_server(cluster, options):
         close(cluster, source, target, slot)
         pytest.skip("this server does not know it")
     close(cluster, source, target, slot)
-    replica = cluster.replicas[cluster.primaries.index(target)]
+    replica = cluster.replica_of(target)
     with target.client() as r:
         wait_for_replica(r)
     wait_for(lambda: sorted(replica.ask("KEYS", b"*" + first[first.index(b"{"):] + b"*")) == [first, new, second])
@@ -246,7 +246,7 @@ def test_what_moves_out_in_a_pause(cluster):
     slot = slot_of(b"in a pause")
     key = keys_of(slot, 1)[0]
     source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
+    replica = cluster.replica_of(source)
     with source.client() as r, replica.client() as q:
         r.set(key, "value")
         wait_for_replica(r)
@@ -270,7 +270,7 @@ def test_a_replica_holds_what_its_primary_leaves_to_the_server(cluster, command)
     slot = slot_of(command.replace("{", ""))  # of its own
     key, other_key = keys_of(slot, 2)
     source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
+    replica = cluster.replica_of(source)
     with source.client() as r, source.client() as writer:
         writer.set(other_key, "v")
         for queued in (("MULTI",), ("SETBIT", key, 7, 1)):
@@ -291,7 +291,7 @@ def test_a_replica_holds_what_is_written_over_another_type(cluster, command):
     slot = slot_of(b"over a list")
     key = keys_of(slot, 1)[0]
     source = cluster.owner(slot)
-    replica = cluster.replicas[cluster.primaries.index(source)]
+    replica = cluster.replica_of(source)
     with source.client() as r:
         r.delete(key)
         r.rpush(key, "a")
@@ -349,7 +349,7 @@ def test_a_replica_sorts_by_strings(cluster):
     slot = slot_of(b"sorted by")
     sorted_key, weights = (b"%s:%s" % (name, keys_of(slot, 1)[0][2:]) for name in (b"list", b"weight"))
     owner = cluster.owner(slot)
-    with owner.client() as r, cluster.replicas[cluster.primaries.index(owner)].client() as q:
+    with owner.client() as r, cluster.replica_of(owner).client() as q:
         r.rpush(sorted_key, "x", "y")
         for element, weight in (b"x", 2), (b"y", 1):
             r.set(weights + b":" + element, weight)
@@ -526,7 +526,7 @@ def test_a_replica_holds_what_moves_out_while_its_slot_arrives(atomic, command):
     key, second = keys_of(slot, 2)
     source = atomic.owner(slot)
     target = other(atomic, source)
-    replica = atomic.replicas[atomic.primaries.index(target)]
+    replica = atomic.replica_of(target)
     for name in (key, second):
         source.ask("SET", name, "a")
     source.ask("BITCOUNT", key)

@@ -24,7 +24,7 @@ def atomic():
             pytest.skip("the server has no atomic slot migration")
         source = cluster.owner(SLOT)
         target = other(cluster, source)
-        yield cluster, source, target, cluster.replicas[cluster.primaries.index(target)]
+        yield cluster, source, target, cluster.replica_of(target)
 
 
 def begin(cluster, source, target):

@@ -127,7 +127,7 @@ class World:
         self.wrong = []
 
     def replica_of(self, node):
-        return self.cluster.replicas[self.cluster.primaries.index(node)]
+        return self.cluster.replica_of(node)
 
     def complain(self, who, *what):
         self.wrong.append(f"{time.time():.3f} {who.name}: " + " ".join(repr(w)[:600] for w in what))

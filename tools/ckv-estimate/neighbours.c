@@ -34,9 +34,7 @@ static double send_for_group(connection *c, const sampled *k, bool cluster) {
         char *name = names + i * len;
         memcpy(name, k->key, len);
         stem_join((uint8_t *)name, len - STEM_DIGITS, i);
-        if (cluster &&
-            hash_slot_of_key((uint8_t *)name, len) != hash_slot_of_key((uint8_t *)k->key, len))
-            continue;
+        if (cluster && hash_slot_of_key(name, len) != hash_slot_of_key(k->key, len)) continue;
         argv[argc] = name;
         lengths[argc++] = len;
     }

@@ -27,10 +27,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXPIRY_NONE   0xffff    /* never expires */
-#define EXPIRY_PAST   0xfffe    /* has expired, some time before the base */
-#define EXPIRY_WINDOW 4095      /* units */
-#define EXPIRY_NEVER  INT64_MAX /* ms: what expiry_ms() returns for EXPIRY_NONE */
+#define EXPIRY_NONE   0xffff             /* never expires */
+#define EXPIRY_PAST   0xfffe             /* has expired, some time before the base */
+#define EXPIRY_WINDOW 4095               /* units */
+#define EXPIRY_NEVER  INT64_MAX          /* ms: what expiry_ms() returns for EXPIRY_NONE */
+#define EXPIRY_KEPT   (EXPIRY_NEVER - 1) /* no time either: a record keeps the one it has */
 /* The longest TTL, ms: a longer one is cut to it. One unit is lost to rounding, two codes are
  * reserved. */
 #define EXPIRY_TTL_MAX_MS ((int64_t)((EXPIRY_WINDOW - 4) * (1LL << 30) / 512 * 1000))

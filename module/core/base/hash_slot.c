@@ -33,7 +33,7 @@ static const uint8_t *tag_of(const uint8_t *key, size_t len, size_t *tag_len) {
     return tag;
 }
 
-uint32_t hash_slot_of_key(const uint8_t *key, size_t len) {
+uint32_t hash_slot_of_key(const void *key, size_t len) {
     size_t tag_len;
     const uint8_t *tag = tag_of(key, len, &tag_len);
     return (tag ? crc16(tag, tag_len) : crc16(key, len)) % HASH_SLOTS;

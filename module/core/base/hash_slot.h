@@ -18,7 +18,7 @@
 
 #define HASH_SLOTS 16384
 
-uint32_t hash_slot_of_key(const uint8_t *key, size_t len);
+uint32_t hash_slot_of_key(const void *key, size_t len);
 
 /* Where the part that counts ends: behind the brace, bytes; keys that begin with these bytes are of
  * one slot. 0: all of the key counts. */

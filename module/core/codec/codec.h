@@ -97,7 +97,7 @@ typedef struct codec_value {
     const uint8_t *bytes;
     size_t len, raw_len;
     double expected_len; /* by what the codec promised when it was learned, in the mean */
-    bool young;          /* not encoded yet: the bytes are the value's own, see map_young.h */
+    bool young;          /* not encoded yet: the bytes are the value's own, see map_settle.h */
     bool fast;           /* encoded so, where the cheapest way might take less */
 } codec_value;
 

@@ -9,8 +9,7 @@
  *                           --> one dictionary for all, one for each kind: for which does that pay?
  *                           --> the others share one with what they are most alike, if they are
  *                               at all, or with each other
- *                           --> all apart, some joined, one for all: what makes least of all
- * values?
+ *                           --> all apart, some joined, one for all: what makes the least?
  *
  * From the second on all that there is to learn from is asked: of a part of it, two dictionaries
  * are worse than one much more often.

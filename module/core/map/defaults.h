@@ -7,5 +7,7 @@
 #define DEFAULT_DICTIONARY_SIZE   (8 << 20)
 #define DEFAULT_COMPRESSION_LEVEL 3
 #define DEFAULT_TRAIN_AFTER       (1 << 20)
+#define DEFAULT_ENCODE_THREADS    1
+#define DEFAULT_MOVE_CPU          2 /* percent */
 
 #endif

@@ -15,7 +15,7 @@
  * A record moves to another page or bucket by its pointer: in no time, however large it is. So that
  * this holds for keys too, the hash of a long one is kept.
  *
- * A young record's value is not encoded yet (map_young.h); its key is not a long one.
+ * A young record's value is not encoded yet (map_settle.h); its key is not a long one.
  */
 #ifndef CKV_LARGE_H
 #define CKV_LARGE_H

@@ -48,7 +48,7 @@ typedef struct map_totals {
     uint64_t key_bytes, value_bytes; /* raw */
     uint64_t pages, page_bytes;      /* caps */
     uint64_t large, large_bytes;     /* records outside of pages; bytes as allocated */
-    uint64_t young, young_bytes;     /* of them, not encoded yet (map_young.h) */
+    uint64_t young, young_bytes;     /* of them, not encoded yet (map_settle.h) */
 } map_totals;
 
 /* What several maps hold together, kept up to date by each of them. 0 at first. */
@@ -65,7 +65,7 @@ typedef struct map {
     uint32_t buckets;
     map_totals totals;
     map_group *group; /* NULL: none */
-    /* The young records (map_young.h), and the first of them that is not in a batch. */
+    /* The young records (map_settle.h), and the first of them that is not in a batch. */
     large *oldest, *newest, *to_encode;
     struct map *ring_before, *ring_after; /* NULL: it is not in the ring of those that have such */
     uint64_t owner;                       /* whoever put it into its group knows it by that */
@@ -168,6 +168,8 @@ typedef void map_gone(void *context, const uint8_t *key, size_t key_len);
  * change the map. Stops when it returns false. */
 typedef bool map_visitor(void *context, const uint8_t *key, size_t key_len, const map_pos *pos);
 bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context);
+/* For all records of a map; false: it was stopped. */
+bool map_each_record(map *m, map_visitor *each, void *context);
 
 /* Calls `each` for every large record of a bucket, which may replace the pointer to it: NULL, in a
  * map that is being loaded, until then. Stops when it returns false. */

@@ -147,7 +147,7 @@ uint16_t map_expiry_code(const map_pos *pos, uint64_t base) {
     return expiry_rebase(page_code(pos->p, pos->slot), page_base(pos->p), base);
 }
 
-/* ---- going over a bucket --------------------------------------------------------------------- */
+/* ---- going over records ---------------------------------------------------------------------- */
 
 bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context) {
     uint8_t bytes[MAP_KEY_ROOM];
@@ -164,5 +164,11 @@ bool map_each(map *m, uint32_t bucket_index, map_visitor *each, void *context) {
             if (!each(context, l ? l->bytes : bytes, l ? l->key_len : len, &pos)) return false;
         }
     }
+    return true;
+}
+
+bool map_each_record(map *m, map_visitor *each, void *context) {
+    for (uint32_t i = 0; i < m->buckets; i++)
+        if (!map_each(m, i, each, context)) return false;
     return true;
 }

@@ -2,7 +2,9 @@
 #include "map/map_inside.h"
 #include "map/map_uncounted.h"
 
-#define TOTALS (sizeof(map_totals) / sizeof(uint64_t))
+/* They are added up as an array. */
+#define TOTALS 10
+_Static_assert(sizeof(map_totals) == TOTALS * sizeof(uint64_t), "all are numbers of 64 bits");
 
 /* Adds to a map's group how much `now` is more than `before`, less than nothing as well. */
 static void add(const map *m, const map_size *now, const map_size *before) {

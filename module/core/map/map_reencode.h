@@ -4,7 +4,7 @@
  * A record leaves its page, whose codec is an old one, for a page of the current codec in the same
  * bucket. In between the bucket is as good as any: what is left to do is what lies in old pages.
  * Values that are the same for all codecs (codec_is_common) move as they are; so no record takes
- * longer than encoding CODEC_PHRASE_MAX bytes does. Other large ones become young (map_young.h)
+ * longer than encoding CODEC_PHRASE_MAX bytes does. Other large ones become young (map_settle.h)
  * where values may: another thread encodes them.
  */
 #ifndef CKV_MAP_REENCODE_H

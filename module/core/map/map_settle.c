@@ -1,6 +1,7 @@
-/* map_settle.c: young values become encoded ones, by way of a batch. See map_young.h. */
+/* map_settle.c: young values become encoded ones, by way of a batch. See map_settle.h. */
+#include "map/map_settle.h"
+
 #include "map/map_inside.h"
-#include "map/map_young.h"
 
 #include <string.h>
 

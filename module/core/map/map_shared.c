@@ -45,7 +45,7 @@ void map_shared_keep_hot(map_shared *s, uint64_t stored) {
 /* For a value that may be young. */
 static void make_room(map_shared *s, size_t n) {
     uint64_t wanted = s->young.bytes + s->hot.bytes + n + YOUNG_EXTRA;
-    if (s->young.limit > 0 && young_is_long(n) && wanted > s->young.limit)
+    if (young_may_be(&s->young, n) && wanted > s->young.limit)
         hot_make_room(&s->hot, wanted - s->young.limit, n + YOUNG_EXTRA);
 }
 
@@ -56,7 +56,11 @@ bool map_make_young_room(map_shared *s, size_t n) {
 
 bool map_encode(map_shared *s, const void *value, size_t n, codec_value *out) {
     make_room(s, n);
-    if (!young_may_be(&s->young, n, s->hot.bytes)) return map_encode_now(s, value, n, out);
+    if (!young_may_be(&s->young, n)) return map_encode_now(s, value, n, out);
+    if (!young_has_room(&s->young, n, s->hot.bytes)) {
+        s->young.at_once++;
+        return map_encode_now(s, value, n, out);
+    }
     *out = (codec_value){.bytes = value, .len = n, .raw_len = n, .young = true};
     return true;
 }

@@ -1,6 +1,4 @@
-/* map_young.c: the young records of one map, the oldest first. See map_young.h. */
-#include "map/map_young.h"
-
+/* map_young.c: the young records of one map, the oldest first. See map_settle.h. */
 #include "map/map_inside.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * young.h: values that are not encoded yet, over all maps: how many there may be, and what became
- * of them. How one lives in its map: map_young.h.
+ * of them. How one lives in its map: map_settle.h.
  */
 #ifndef CKV_YOUNG_H
 #define CKV_YOUNG_H
@@ -38,17 +38,14 @@ static inline bool young_is_long(size_t n) {
     return n >= YOUNG_VALUE_MIN && n <= YOUNG_VALUE_MAX;
 }
 
+/* Whether a new one of n bytes becomes young where there is room. */
+static inline bool young_may_be(const young_state *s, size_t n) {
+    return s->limit > 0 && young_is_long(n);
+}
+
 /* Whether there is room for one of n bytes; `hot` bytes of the limit are another's (hot.h). */
 static inline bool young_has_room(const young_state *s, size_t n, uint64_t hot) {
     return s->bytes + hot + n + YOUNG_EXTRA <= s->limit;
-}
-
-/* Whether a new value of n bytes becomes one. */
-static inline bool young_may_be(young_state *s, size_t n, uint64_t hot) {
-    if (!s->limit || !young_is_long(n)) return false;
-    if (young_has_room(s, n, hot)) return true;
-    s->at_once++;
-    return false;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static uint32_t slot(const char *key) {
-    return hash_slot_of_key((const uint8_t *)key, strlen(key));
+    return hash_slot_of_key(key, strlen(key));
 }
 
 static void known_slots(void) {

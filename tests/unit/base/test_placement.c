@@ -86,7 +86,7 @@ static void places(void) {
 }
 
 static void slot(const char *key, uint32_t expected) {
-    CHECK(hash_slot_of_key((const uint8_t *)key, strlen(key)) == expected);
+    CHECK(hash_slot_of_key(key, strlen(key)) == expected);
 }
 
 static void slots(void) {

@@ -156,7 +156,7 @@ static void check_all(map *m) {
         check_one(m, i);
         there += model[i].there;
     }
-    for (uint32_t i = 0; i < m->buckets; i++) CHECK(map_each(m, i, count_visit, &seen));
+    CHECK(map_each_record(m, count_visit, &seen));
     CHECK(there == m->totals.records && seen == there);
 }
 

@@ -81,7 +81,7 @@ static bool visit(void *context, const uint8_t *key, size_t key_len, const map_p
 }
 
 static void traffic(map *m, int salt) {
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, visit, m);
+    map_each_record(m, visit, m);
     for (int i = salt % 7; i < RECORDS; i += 7) {
         char key[64];
         map_key k;

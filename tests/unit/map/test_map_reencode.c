@@ -80,7 +80,7 @@ static bool add_record(void *context, const uint8_t *key, size_t key_len, const 
 
 static holding held_by(map *m, uint8_t codec) {
     holding h = {.m = m, .codec = codec};
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, add_record, &h);
+    map_each_record(m, add_record, &h);
     return h;
 }
 
@@ -102,7 +102,7 @@ static bool note_place(void *context, const uint8_t *key, size_t key_len, const 
 }
 
 static void note_places(map *m) {
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, note_place, m);
+    map_each_record(m, note_place, m);
 }
 
 static map *filled(map_shared *all, map_group *group) {

@@ -9,8 +9,8 @@
 #include "map/map_expire.h"
 #include "map/map_reencode.h"
 #include "map/map_save.h"
+#include "map/map_settle.h"
 #include "map/map_uncounted.h"
-#include "map/map_young.h"
 #include "words.h"
 
 #include <malloc.h>

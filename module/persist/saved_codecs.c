@@ -1,5 +1,5 @@
-/* dictionaries.c: see dictionaries.h. */
-#include "persist/dictionaries.h"
+/* saved_codecs.c: see saved_codecs.h. */
+#include "persist/saved_codecs.h"
 
 #include "core/codec/codec_file.h"
 #include "core/map/map_save.h"
@@ -16,7 +16,7 @@ static void save_one(RedisModuleIO *io, uint32_t id) {
     RedisModule_Free(copy);
 }
 
-void dictionaries_save(RedisModuleIO *io, const bool wanted[CODECS_MAX]) {
+void saved_codecs_save(RedisModuleIO *io, const bool wanted[CODECS_MAX]) {
     uint32_t count = 0;
     for (uint32_t id = 1; id < CODECS_MAX; id++) count += wanted[id];
     RedisModule_SaveUnsigned(io, codecs_current_id(&ckv.shared.codecs));
@@ -36,7 +36,7 @@ static uint32_t add(const uint8_t *bytes, size_t n) {
     return id;
 }
 
-static bool load_one(RedisModuleIO *io, dictionary_ids *ids) {
+static bool load_one(RedisModuleIO *io, codec_ids *ids) {
     uint64_t from = RedisModule_LoadUnsigned(io);
     size_t n;
     char *bytes = RedisModule_LoadStringBuffer(io, &n);
@@ -49,7 +49,7 @@ static bool load_one(RedisModuleIO *io, dictionary_ids *ids) {
     return true;
 }
 
-bool dictionaries_load(RedisModuleIO *io, dictionary_ids *ids) {
+bool saved_codecs_load(RedisModuleIO *io, codec_ids *ids) {
     uint64_t current = RedisModule_LoadUnsigned(io), count = RedisModule_LoadUnsigned(io);
     if (RedisModule_IsIOError(io)) return false;
     memset(ids->ours, MAP_SAVE_NO_CODEC, sizeof ids->ours);

@@ -1,5 +1,5 @@
-/* records.c: a map as plain records. See records.h. */
-#include "persist/records.h"
+/* plain_records.c: a map as plain records. See plain_records.h. */
+#include "persist/plain_records.h"
 
 #include "server/clock.h"
 
@@ -65,9 +65,9 @@ static bool pack(void *context, const uint8_t *key, size_t key_len, const map_po
     return true;
 }
 
-void records_save(RedisModuleIO *io, map *m) {
+void plain_records_save(RedisModuleIO *io, map *m) {
     packing p = {.io = io, .m = m};
-    for (uint32_t i = 0; i < m->buckets; i++) map_each(m, i, pack, &p);
+    map_each_record(m, pack, &p);
     flush(&p);
     RedisModule_SaveUnsigned(io, 0); /* no further block */
     RedisModule_Free(p.bytes);
@@ -140,7 +140,7 @@ static bool load_block(RedisModuleIO *io, map *m, uint64_t raw) {
     return done;
 }
 
-map *records_load(RedisModuleIO *io) {
+map *plain_records_load(RedisModuleIO *io) {
     map *m = map_new(&ckv.shared, ckv.secret);
     uint64_t raw;
     while (m && (raw = RedisModule_LoadUnsigned(io)) > 0) {

@@ -1,5 +1,5 @@
 /*
- * map_young.h: values of a map that are not encoded yet, and how they come to be.
+ * map_settle.h: values of a map that are not encoded yet, and how they come to be.
  *
  *      map_put() ----> young ----> young_batch_fill() --> batch ----> young_batch_encode()
  *                        ^                                              |  any thread
@@ -19,8 +19,8 @@
  * What was written or read since it came to its place in the list goes to the end instead of into
  * a batch, once (CLOCK).
  */
-#ifndef CKV_MAP_YOUNG_H
-#define CKV_MAP_YOUNG_H
+#ifndef CKV_MAP_SETTLE_H
+#define CKV_MAP_SETTLE_H
 
 #include "map/map.h"
 

@@ -1,0 +1,13 @@
+/* server_info.h: a number that the server tells in INFO, which takes as long as some ten commands.
+ */
+#ifndef CKV_SERVER_INFO_H
+#define CKV_SERVER_INFO_H
+
+#include "redismodule.h"
+
+#include <stdint.h>
+
+/* 0: it does not tell. */
+uint64_t server_info_number(RedisModuleCtx *ctx, const char *section, const char *field);
+
+#endif
