@@ -328,9 +328,12 @@ static encoded measure_ways(const data_set *d, const char *name, phrases *p, boo
 
 static void learn_phrases(const data_set *d, phrases *p, size_t max_bytes, bool values) {
     if (values) {
-        if (codec_train_values(&peak_mem, &p->of, d->records, d->learn, max_bytes)) return;
+        if (codec_train_values(&peak_mem, &p->of, d->records, d->learn, max_bytes,
+                               PHRASE_RECORDS * max_bytes))
+            return;
     } else {
-        p->of.values[0] = phrase_train(&peak_mem, d->records, d->learn, max_bytes, false);
+        p->of.values[0] = phrase_train(&peak_mem, d->records, d->learn, max_bytes,
+                                       PHRASE_RECORDS * max_bytes, false);
         if (p->of.values[0]) return;
     }
     fail(1, "out of memory");

@@ -30,7 +30,8 @@ static void make_valid(void) {
                            name);
         samples[i] = (phrase_sample){text[i], (uint32_t)len};
     }
-    phrase_dict *d = phrase_train(&mem_libc, samples, 400, 64 << 10, true);
+    phrase_dict *d =
+        phrase_train(&mem_libc, samples, 400, 64 << 10, PHRASE_RECORDS * (64 << 10), true);
     if (!phrase_has_copies(d)) abort();
     valid_len = phrase_save(d, NULL, 0);
     valid = malloc(valid_len);

@@ -44,7 +44,8 @@ static void learn_and_check(const uint8_t *data, size_t n, bool cheapest) {
         from = i + 1;
     }
     if (count < PARTS) parts[count++] = (phrase_sample){data + from, (uint32_t)(n - from)};
-    phrase_dict *d = phrase_train(&mem_libc, parts, count, 1 << 20, cheapest);
+    phrase_dict *d =
+        phrase_train(&mem_libc, parts, count, 1 << 20, PHRASE_RECORDS * (1 << 20), cheapest);
     if (!d) abort();
     size_t saved_len = phrase_save(d, NULL, 0);
     uint8_t *saved = malloc(saved_len);

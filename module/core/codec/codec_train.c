@@ -116,12 +116,13 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     codec *c = m->alloc(sizeof *c);
     if (!c) return NULL;
     *c = (codec){.bytes = m->usable(c)};
-    c->keys = phrase_train(m, s->keys, s->key_count, max_bytes / KEYS_SHARE, false);
+    uint64_t stored = (uint64_t)max_bytes * PHRASE_RECORDS;
+    c->keys = phrase_train(m, s->keys, s->key_count, max_bytes / KEYS_SHARE, stored, false);
     if (!c->keys) goto failed;
     c->bytes += phrase_bytes(c->keys);
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
     if (zstd_possible(s)) room = room / 3 * 2;
-    bool done = codec_train_values(m, c, s->values, s->value_count, room);
+    bool done = codec_train_values(m, c, s->values, s->value_count, room, stored);
     if (!done || !consider_zstd(m, c, s, max_bytes, zstd_level)) goto failed;
     return c;
 failed:

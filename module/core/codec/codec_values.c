@@ -40,6 +40,7 @@ typedef struct values {
     const mem *mem;
     const phrase_sample *all;
     size_t n, room;      /* for all dictionaries, bytes */
+    uint64_t stored;     /* bytes of all that are like these */
     bool compares;       /* there are several kinds */
     uint8_t *kind_of;    /* [n] */
     phrase_sample *some; /* [n] */
@@ -113,7 +114,8 @@ static size_t share(const values *v, uint32_t kind, size_t room, double all) {
 
 static phrase_dict *learn(values *v, uint32_t kind, size_t room) {
     size_t n = take(v, kind, false, INFINITY);
-    return phrase_train(v->mem, v->some, n, room, true);
+    double share = v->bytes > 0 ? v->bytes_of[kind] / v->bytes : 0;
+    return phrase_train(v->mem, v->some, n, room, (uint64_t)((double)v->stored * share), true);
 }
 
 /* Bytes that dictionaries make in the cheapest way of a kind's values, to encoded[0, count), as
@@ -179,7 +181,7 @@ static uint32_t number(values *v, kinds_model *model, dicts *d) {
 static bool learn_little(values *v, uint32_t kinds, dicts *d) {
     for (uint32_t kind = 0; kind < kinds; kind++) {
         size_t n = take(v, kind, false, ALIKE_LEARNED);
-        d->of[kind] = phrase_train(v->mem, v->some, n, ALIKE_ROOM, true);
+        d->of[kind] = phrase_train(v->mem, v->some, n, ALIKE_ROOM, v->stored, true);
         if (!d->of[kind]) return false;
     }
     return true;
@@ -433,9 +435,9 @@ static bool train(codec *c, values *v) {
     return true;
 }
 
-bool codec_train_values(const mem *m, codec *c, const phrase_sample *samples, size_t n,
-                        size_t room) {
-    values v = {.mem = m, .all = samples, .n = n, .room = room};
+bool codec_train_values(const mem *m, codec *c, const phrase_sample *samples, size_t n, size_t room,
+                        uint64_t stored) {
+    values v = {.mem = m, .all = samples, .n = n, .room = room, .stored = stored};
     for (size_t i = 0; i < n; i++) v.bytes += samples[i].len;
     v.kind_of = m->alloc(n + 1);
     v.some = m->alloc((n + 1) * sizeof *v.some);

@@ -6,7 +6,7 @@
  * record on its own into fewer bytes, and back: any record can be read without the others.
  *
  *      phrase_sample samples[] = {{"hello world", 11}, ...};
- *      phrase_dict *d = phrase_train(&mem_libc, samples, n, 1 << 20, false);
+ *      phrase_dict *d = phrase_train(&mem_libc, samples, n, 1 << 20, 32 << 20, false);
  *      size_t len = phrase_encode(d, record, record_len, out, sizeof out);
  *      size_t back = phrase_decode(d, out, len, record, sizeof record);
  *      phrase_free(d);
@@ -61,12 +61,12 @@ void phrase_set_secret(const uint64_t secret[2]);
  * `max_bytes` is what phrase_bytes() may be, or a 16th more if that makes a dictionary that fills
  * what the allocator sets aside for it (mem_class_near); it is exceeded by more only if it is below
  * what the smallest dictionary takes, about 12 KB. Not all of it is taken where that saves less
- * than it takes, of PHRASE_RECORDS times as many bytes of records. Equal samples give equal
+ * than it takes, of `stored` bytes of records. Equal samples give equal
  * dictionaries. `cheapest`: records will be encoded the cheapest way, and may be copies of
  * themselves in part. NULL: out of memory.
  */
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
-                          bool cheapest);
+                          uint64_t stored, bool cheapest);
 
 void phrase_free(phrase_dict *d);
 

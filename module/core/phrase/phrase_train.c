@@ -81,17 +81,19 @@
 
 typedef struct limits {
     size_t max_bytes;
+    double stored; /* bytes of records */
     uint32_t classes, groups;
     bool try_more; /* of classes */
     bool cheapest; /* how records will be parsed */
 } limits;
 
 /* What the tables of contexts and groups may take of the whole, found by trying. */
-static limits limits_for(size_t max_bytes, bool cheapest) {
+static limits limits_for(size_t max_bytes, uint64_t stored, bool cheapest) {
+    double bytes = (double)stored;
     max_bytes = mem_class_near(max_bytes);
-    if (max_bytes < 100u << 10) return (limits){max_bytes, 4, 48, false, cheapest};
-    if (max_bytes < 600u << 10) return (limits){max_bytes, 8, 80, false, cheapest};
-    return (limits){max_bytes, 16, 160, cheapest, cheapest};
+    if (max_bytes < 100u << 10) return (limits){max_bytes, bytes, 4, 48, false, cheapest};
+    if (max_bytes < 600u << 10) return (limits){max_bytes, bytes, 8, 80, false, cheapest};
+    return (limits){max_bytes, bytes, 16, 160, cheapest, cheapest};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -278,20 +280,20 @@ static phrase_dict *code(lexicon *x, token_list tokens, const limits *limits) {
     return d;
 }
 
-/* What a dictionary and the records that are stored at least take together, if they are like the
- * test samples, bytes. Negative: out of memory. */
-static double total(const phrase_dict *d, const sample_set *test, size_t max_bytes) {
+/* What a dictionary and the records that are stored take together, if these are like the test
+ * samples, bytes. Negative: out of memory. */
+static double total(const phrase_dict *d, const sample_set *test, double stored) {
     uint32_t ratio;
     if (!rate(d, test, true, &ratio)) return -1;
-    return (double)phrase_bytes(d) + (double)max_bytes * PHRASE_RECORDS * ratio / RATIO_ONE;
+    return (double)phrase_bytes(d) + stored * ratio / RATIO_ONE;
 }
 
 /* `other` instead of `d`, either of which may be NULL, if it fits and it and the records take less
  * together. NULL: out of memory. */
 static phrase_dict *that_saves_more(phrase_dict *d, phrase_dict *other, const limits *limits,
                                     const sample_set *test) {
-    double with = d && other ? total(other, test, limits->max_bytes) : -1;
-    double without = d && other ? total(d, test, limits->max_bytes) : -1;
+    double with = d && other ? total(other, test, limits->stored) : -1;
+    double without = d && other ? total(d, test, limits->stored) : -1;
     bool better = with < without && phrase_bytes(other) <= limits->max_bytes;
     phrase_dict *best = with < 0 || without < 0 ? NULL : better ? other : d;
     if (d && d != best) phrase_free(d);
@@ -398,8 +400,7 @@ static phrase_dict *try_fewer(lesson *l, phrase_dict *d, uint32_t most, float le
  * it is tried as well, and where hardly anything gets smaller one without any. NULL: out of memory.
  */
 static phrase_dict *try_leaner(lesson *l, phrase_dict *d) {
-    double stored = (double)l->limits->max_bytes * PHRASE_RECORDS;
-    double least = stored > 0 ? 8 * (double)l->x.parsed / stored : 0;
+    double stored = l->limits->stored, least = stored > 0 ? 8 * (double)l->x.parsed / stored : 0;
     uint32_t ratio = 0;
     if (!d || !l->limits->cheapest || least < LEAST_TRIED) return d;
     d = try_fewer(l, d, PHRASES_MOST, (float)least);
@@ -480,12 +481,12 @@ bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
 }
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
-                          bool cheapest) {
+                          uint64_t stored, bool cheapest) {
     if (n > UINT32_MAX) n = UINT32_MAX;
     phrase_sample *list = m->alloc(n * sizeof *list + 1);
     if (!list) return NULL;
     if (n > 0) memcpy(list, samples, n * sizeof *list);
-    limits limits = limits_for(max_bytes, cheapest);
+    limits limits = limits_for(max_bytes, stored, cheapest);
     sample_sets s = {0};
     phrase_dict *d = NULL;
     if (take_samples(m, list, (uint32_t)n, &s)) d = learn_from(m, &s, &limits);

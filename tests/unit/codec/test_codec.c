@@ -227,7 +227,7 @@ static void by_length(codecs *all, codec_workspace *w, codec *c) {
     for (int i = 0; i < RECORDS; i++)
         if (value_samples[i].len >= CODEC_LONG) longs[n++] = value_samples[i];
     CHECK(codec_kinds(c) == 1);
-    c->values[1] = phrase_train(&mem_libc, longs, n, 64 << 10, true);
+    c->values[1] = phrase_train(&mem_libc, longs, n, 64 << 10, PHRASE_RECORDS * (64 << 10), true);
     len = codec_save_size(c);
     uint8_t *saved = malloc(len);
     codec_save(c, saved);

@@ -110,7 +110,8 @@ static void pay(const codec *several, codec_workspace *w) {
     codec *one = train(alone, OF_EACH);
     CHECK(!codec_has_kinds(one) && codec_kinds(one) == 1);
     phrase_free(one->values[0]);
-    one->values[0] = phrase_train(&mem_libc, value_samples, RECORDS, 768 << 10, true);
+    one->values[0] = phrase_train(&mem_libc, value_samples, RECORDS, 768 << 10,
+                                  PHRASE_RECORDS * (768 << 10), true);
     size_t sums[2] = {0};
     for (int kind = 0; kind < KINDS; kind++) {
         sums[0] += encoded_bytes(several, w, kind);

@@ -197,7 +197,8 @@ static void test_save(const phrase_dict *d) {
 static void test_sizes(void) {
     double before = 1;
     for (size_t max = 64 << 10; max <= 1 << 20; max *= 2) {
-        phrase_dict *d = phrase_train(counting(), records, RECORDS, max, true);
+        phrase_dict *d =
+            phrase_train(counting(), records, RECORDS, max, PHRASE_RECORDS * max, true);
         CHECK(d && phrase_bytes(d) <= max + 64);
         double ratio = ratio_by(encode_cheapest, d);
         CHECK(ratio < before * 1.02);
@@ -206,7 +207,8 @@ static void test_sizes(void) {
     }
     /* These are no size classes. */
     for (size_t max = 30000; max <= 70000; max += 9000) {
-        phrase_dict *d = phrase_train(counting(), records, RECORDS, max, true);
+        phrase_dict *d =
+            phrase_train(counting(), records, RECORDS, max, PHRASE_RECORDS * max, true);
         CHECK(d && phrase_bytes(d) <= mem_class_near(max) + 64);
         phrase_free(d);
     }
@@ -217,14 +219,15 @@ static void test_tiny_samples(void) {
     const phrase_sample tiny[] = {{"", 0}, {"a", 1}, {"ab", 2}, {zeros, 5000}};
     for (size_t n = 0; n <= 4; n++) {
         for (size_t max = 0; max <= 64 << 10; max += 32 << 10) {
-            phrase_dict *d = phrase_train(counting(), tiny, n, max, n % 2);
+            phrase_dict *d = phrase_train(counting(), tiny, n, max, PHRASE_RECORDS * max, n % 2);
             CHECK(d);
             if (max == 0) test_any_bytes(d);
             test_garbage(d);
             phrase_free(d);
         }
     }
-    phrase_dict *d = phrase_train(counting(), tiny + 3, 1, 1 << 20, false);
+    phrase_dict *d =
+        phrase_train(counting(), tiny + 3, 1, 1 << 20, PHRASE_RECORDS * (1 << 20), false);
     CHECK(d && round_trip(d, zeros, sizeof zeros) < 300);
     phrase_free(d);
     CHECK(live_blocks == 0);
@@ -233,7 +236,7 @@ static void test_tiny_samples(void) {
 static phrase_dict *train_under_another_secret(const phrase_sample *samples, size_t n,
                                                bool cheapest) {
     phrase_set_secret((uint64_t[2]){test_random(), test_random()});
-    return phrase_train(counting(), samples, n, 1 << 20, cheapest);
+    return phrase_train(counting(), samples, n, 1 << 20, PHRASE_RECORDS * (1 << 20), cheapest);
 }
 
 /* Whatever the secret is, what is learned and what is encoded with it is the same. */
@@ -262,14 +265,16 @@ static void test_deterministic(const phrase_sample *samples, size_t n, bool chea
 /* Lets the first, second, third ... allocation fail until all goes well. */
 static void test_out_of_memory(void) {
     bool trained = false, loaded = false;
-    phrase_dict *d = phrase_train(counting(), records, 1000, 1 << 20, true);
+    phrase_dict *d =
+        phrase_train(counting(), records, 1000, 1 << 20, PHRASE_RECORDS * (1 << 20), true);
     size_t n = phrase_save(d, NULL, 0);
     uint8_t *bytes = malloc(n);
     phrase_save(d, bytes, n);
     phrase_free(d);
     for (long i = 0; !trained || !loaded; i++) {
         allocations_left = i;
-        phrase_dict *t = phrase_train(counting(), records, 1000, 1 << 20, true);
+        phrase_dict *t =
+            phrase_train(counting(), records, 1000, 1 << 20, PHRASE_RECORDS * (1 << 20), true);
         allocations_left = i;
         phrase_dict *l = phrase_load(counting(), bytes, n);
         trained = t != NULL;
@@ -285,7 +290,8 @@ static void test_out_of_memory(void) {
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 static phrase_dict *train_on_names(void) {
-    phrase_dict *d = phrase_train(counting(), names, NAMES, 64 << 10, true);
+    phrase_dict *d =
+        phrase_train(counting(), names, NAMES, 64 << 10, PHRASE_RECORDS * (64 << 10), true);
     CHECK(d && phrase_has_copies(d));
     return d;
 }
@@ -378,13 +384,15 @@ static void test_records_that_come_again(void) {
     }
     size_t size[2];
     for (int cheapest = 0; cheapest < 2; cheapest++) {
-        phrase_dict *d = phrase_train(&mem_libc, samples, LINES * TIMES, 40 << 10, cheapest);
+        phrase_dict *d = phrase_train(&mem_libc, samples, LINES * TIMES, 40 << 10,
+                                      PHRASE_RECORDS * (40 << 10), cheapest);
         CHECK(d);
         size[cheapest] = encoded_size(d, samples, LINES);
         phrase_free(d);
     }
     CHECK(size[1] < size[0] * 3 / 2);
-    phrase_dict *roomy = phrase_train(&mem_libc, samples, LINES * TIMES, 400 << 10, true);
+    phrase_dict *roomy = phrase_train(&mem_libc, samples, LINES * TIMES, 400 << 10,
+                                      PHRASE_RECORDS * (400 << 10), true);
     CHECK(roomy);
     CHECK(encoded_size(roomy, samples, LINES) < size[1] / 3);
     phrase_free(roomy);
@@ -423,7 +431,8 @@ static void make_profiles(uint64_t state) {
 /* What a dictionary of the first `n` profiles takes, and the least that it is learned for. */
 static double taken_by_profiles(size_t n, size_t max_bytes) {
     size_t raw = 0, encoded = 0;
-    phrase_dict *d = phrase_train(&mem_libc, profiles, n, max_bytes, true);
+    phrase_dict *d =
+        phrase_train(&mem_libc, profiles, n, max_bytes, PHRASE_RECORDS * max_bytes, true);
     CHECK(d);
     for (size_t i = 0; i < PROFILES; i++) {
         uint8_t out[sizeof *profile];
@@ -456,7 +465,8 @@ static void test_enumeration(void) {
         for (int at = 0; at < LEN; at++) value[i][at] = (char)('a' + rnd(26));
     for (int i = 0; i < RECORDS_STORED; i++) samples[i] = (phrase_sample){value[rnd(VALUES)], LEN};
     for (int cheapest = 0; cheapest < 2; cheapest++) {
-        phrase_dict *d = phrase_train(&mem_libc, samples, RECORDS_STORED, 40 << 10, cheapest);
+        phrase_dict *d = phrase_train(&mem_libc, samples, RECORDS_STORED, 40 << 10,
+                                      PHRASE_RECORDS * (40 << 10), cheapest);
         CHECK(d);
         CHECK(encoded_size(d, samples, RECORDS_STORED) <= 2 * RECORDS_STORED);
         phrase_free(d);
@@ -476,7 +486,8 @@ static void test_many_classes(void) {
             memcpy(line[i] + c * LEN, word + (c * WORDS + fixed(&state, WORDS)) * LEN, LEN);
         samples[i] = (phrase_sample){line[i], COLUMNS * LEN};
     }
-    phrase_dict *d = phrase_train(&mem_libc, samples, LEARNED, 1 << 20, true);
+    phrase_dict *d =
+        phrase_train(&mem_libc, samples, LEARNED, 1 << 20, PHRASE_RECORDS * (1 << 20), true);
     CHECK(d);
     size_t bytes = encoded_size(d, samples + LEARNED, LINES - LEARNED);
     CHECK(8.0 * (double)bytes / (LINES - LEARNED) / COLUMNS < 9.4);
@@ -485,7 +496,8 @@ static void test_many_classes(void) {
 
 /* Everything again for a dictionary that was learned for the cheapest way, or for the fast one. */
 static void test_all(bool cheapest) {
-    phrase_dict *d = phrase_train(counting(), records, RECORDS, 1 << 20, cheapest);
+    phrase_dict *d =
+        phrase_train(counting(), records, RECORDS, 1 << 20, PHRASE_RECORDS * (1 << 20), cheapest);
     CHECK(d);
     test_records(d);
     test_any_bytes(d);
