@@ -1,5 +1,7 @@
 """Dictionaries are there as long as some page needs them, in memory and in files."""
 
+import random
+
 import pytest
 
 from helpers import assert_stored, info, load, map_keys, reply, texts, wait_for
@@ -72,9 +74,11 @@ def test_dictionaries_go_with_the_last_map_that_needs_them(own_server, asynchron
         wait_for(lambda: info(r)["dictionaries"] == 1)
 
 
-def fill(r, count=80_000):
-    """So much data that its dictionary is of several hundred KB."""
-    stored = load(r, texts(count))
+def fill(r, count=100_000):
+    """So much data of so many words that its dictionary is of some hundred KB."""
+    rng = random.Random(1)
+    words = [rng.randbytes(4).hex() for _ in range(20_000)]
+    stored = load(r, [" ".join(rng.choices(words, k=8)).encode() for _ in range(count)])
     learn(r)
     assert info(r)["dictionary_bytes"] > 150_000
     return stored
