@@ -477,7 +477,7 @@ static bool writes_file(filtered *f) {
 
 static void filter(filtered *f) {
     size_t len;
-    bool paused = pause_holds(), defers = serve_run_has_to();
+    bool paused = pause_holds(), defers = serve_run_has_to() && is_called(f);
     if (!defers) leave_loaded();
     if (!paused && !defers && !(leave_untold() && is_within(f))) leave_catch_up();
     if ((paused || lent_any()) && !is_called(f)) {

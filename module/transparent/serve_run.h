@@ -27,7 +27,8 @@ void serve_run_start(void);
 void serve_run_give_back(void);
 
 /* Whether the server looks keys up in another slot than that of those which a command names that
- * the filter is asked about. */
+ * the filter is asked about, if a script calls it. (What a client sends while a busy script lets
+ * him is none of it.) */
 bool serve_run_has_to(void);
 /* Puts ours in the place of such a command, of that name in lower case, which stays valid. `key`:
  * one of its keys, which is taken over. */

@@ -2,9 +2,10 @@
 slot of the command that runs, which the filter is asked before."""
 
 import pytest
+from redis.exceptions import ResponseError
 
 from cluster import Cluster
-from helpers import is_error, reply, wait_for_replica
+from helpers import is_error, reply, wait_for, wait_for_replica
 
 KEYS = [b"precious:%d" % i for i in range(8)]
 
@@ -151,3 +152,20 @@ def test_only_the_filter_can_send_it(clusters):
             assert str(reply(r, name, KEYS[0], "BITCOUNT", KEYS[0])).startswith("unknown command"), name
             assert is_error(reply(r, "EVAL", f"return redis.call('{name}', KEYS[1], 'FLUSHALL')", 1, KEYS[0]))
         assert r.bitcount(KEYS[0]) > 0
+
+
+def test_who_watches_while_a_script_is_busy(clusters):
+    """He is no script, and may."""
+    with clusters[0].primaries[0].client() as r, clusters[0].primaries[0].client() as busy:
+        fill(r)
+        r.config_set("busy-reply-threshold", 1)
+        busy.ping()
+        busy.connection.send_command("EVAL", "while true do end", 1, "{other}x")
+        wait_for(lambda: is_error(reply(r, "GET", "{other}x")))
+        watched = reply(r, "WATCH", KEYS[1])
+        r.execute_command("SCRIPT", "KILL")
+        with pytest.raises(ResponseError):
+            busy.connection.read_response()
+        r.config_set("busy-reply-threshold", 5000)
+        assert watched is True or watched == b"OK"
+        assert r.get(KEYS[1]) == b"value 1"
