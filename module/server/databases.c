@@ -5,8 +5,8 @@
 
 int databases_count(void) {
     static int count;
-    int selected = RedisModule_GetSelectedDb(ckv.ctx);
     if (count) return count;
+    int selected = RedisModule_GetSelectedDb(ckv.ctx);
     while (RedisModule_SelectDb(ckv.ctx, count) == REDISMODULE_OK) count++;
     RedisModule_SelectDb(ckv.ctx, selected);
     return count;

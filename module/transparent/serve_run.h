@@ -1,10 +1,10 @@
 /*
  * serve_run.h: commands that only the server can run, called by a script in a cluster.
  *
- * Newer servers (from Redis 7.4, Valkey 8 on) look keys up in the slot of the command that runs.
- * The filter is asked about what a script calls before the server has taken its keys' slot for
- * that. Whatever it moved there would come to lie in another slot, and be lost. So another command
- * is put in its place, which has the slot when it runs, and calls it:
+ * Servers newer than Redis 7.0 look keys up in the slot of the command that runs (seen of Redis 8.0
+ * and 8.6, Valkey 8.1 and 9.1). The filter is asked about what a script calls before the server has
+ * taken its keys' slot for that. Whatever it moved there would come to lie in another slot, and be
+ * lost. So another command is put in its place, which has the slot when it runs, and calls it:
  *
  *      EVAL ... {a}x            slot of {a}x
  *        LPOP {b}l     filter:  ckv+run {b}l {b}l, of LPOP

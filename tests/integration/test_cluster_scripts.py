@@ -122,7 +122,6 @@ def test_a_loop_over_many_slots(clusters):
 
 def test_who_may(clusters):
     """Whoever may run the command that the script calls, on that key, and nobody else."""
-    served, plain = clusters
     rules = {
         "alone": ["~*", "+eval", "+bitcount"],
         "reads": ["%R~precious:*", "~{other}*", "+@all"],
