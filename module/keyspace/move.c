@@ -212,11 +212,12 @@ static move_result open_native(RedisModuleCtx *ctx, RedisModuleString *name, inc
     in->place = places_of_key(in->key, in->key_len);
     if (RedisModule_KeyType(in->handle) != REDISMODULE_KEYTYPE_STRING) return MOVE_NOTHING;
     mstime_t at_ms = RedisModule_GetAbsExpire(in->handle);
+    bool expires = at_ms != REDISMODULE_NO_EXPIRE; /* if only at what is EXPIRY_NEVER to us */
     in->now_ms = clock_now_ms();
-    in->at_ms = at_ms == REDISMODULE_NO_EXPIRE ? EXPIRY_NEVER : at_ms;
+    in->at_ms = expires ? at_ms : EXPIRY_NEVER;
     in->seen_ms = role_seen_from(ctx, in->at_ms, in->now_ms);
     in->base = expiry_ticks(in->seen_ms);
-    return in->at_ms == EXPIRY_NEVER || is_kept(ctx, in) ? MOVE_DONE : MOVE_STAYS;
+    return !expires || is_kept(ctx, in) ? MOVE_DONE : MOVE_STAYS;
 }
 
 /* As any other write of a record, but that nobody is told. */

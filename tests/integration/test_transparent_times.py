@@ -36,6 +36,14 @@ def test_a_time_that_a_record_cannot_keep(server, give):
         assert r.ttl("key") == -1
 
 
+@pytest.mark.parametrize("at_ms", [2**63 - 1, 2**63 - 2])
+def test_the_last_times_that_there_are(server, at_ms):
+    with server.client() as r:
+        r.set("key", "value", pxat=at_ms)
+        r.append("key", "s")
+        assert (r.pexpiretime("key"), r.get("key")) == (at_ms, b"values")
+
+
 @pytest.mark.parametrize("give", [("SETEX", "key", FAR, "value"), ("PSETEX", "key", FAR * 1000, "value"), ("GETEX", "key", "EX", FAR),
                                   ("GETEX", "key", "PX", FAR * 1000), ("MSETEX", 1, "key", "value", "EX", FAR)])
 def test_a_time_to_live_that_a_record_cannot_keep(server, give):
