@@ -397,9 +397,10 @@ def test_a_little_room_is_enough(own_server, policy, room):
         for i in range(1000):
             r.execute_command("CSET", f"w:{i}", rng.randbytes(50), "EX", 1000)
         r.config_set("maxmemory", r.info("memory")["used_memory"] + room * 1024)
-        for start in range(0, 10_000, 100):
+        # Newer servers keep what they have parsed of a pipeline in memory, by their luck of it more or less.
+        for start in range(0, 10_000, 4):
             pipe = r.pipeline(transaction=False)
-            for i in range(start, start + 100):
+            for i in range(start, start + 4):
                 pipe.execute_command("CSET", f"k:{i}", rng.randbytes(50), "EX", 1000)
             pipe.execute()
         assert r.execute_command("CDBSIZE") > 400 and r.info("stats")["evicted_keys"] == 0
