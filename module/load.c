@@ -17,6 +17,7 @@
 #include "persist/type.h"
 #include "server/acl.h"
 #include "server/child.h"
+#include "server/libc_heap.h"
 #include "server/no_touch.h"
 #include "server/own_call.h"
 #include "server/quiet.h"
@@ -75,6 +76,7 @@ static int start(RedisModuleCtx *ctx) {
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
     acl_start();
+    libc_heap_start(ctx);
     if (!start_core() || config_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     /* What may be refused comes first: Redis 7.0 goes on telling a module of events that has not

@@ -11,10 +11,10 @@
 #include "core/map/map_uncounted.h"
 #include "keyspace/maps.h"
 #include "server/clock.h"
+#include "server/libc_heap.h"
 #include "server/thread.h"
 #include "server/waiting.h"
 
-#include <malloc.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static void *run(void *unused) {
     pace_follow(&percent);
     atomic_store(&learned, learn());
     sampling_forget();
-    malloc_trim(0); /* where malloc is glibc's, it would keep what it can't foresee to need */
+    libc_heap_trim();
     atomic_store(&finished, true);
     return NULL;
 }

@@ -2,14 +2,17 @@
 memory in pieces is put together: by ckv, and by active defragmentation where the server can do that."""
 
 import random
+import re
 import time
 
 import pytest
 import redis
 
 from helpers import assert_stored, info, load, map_keys, texts, wait_for
+from server import SANITIZERS
 
 RECORDS = 200_000
+MB = 1 << 20
 
 
 def all_moved(r):
@@ -57,6 +60,34 @@ def fragmentation(r):
     """Bytes that the allocator holds in pages of which something is in use, but not this."""
     memory = r.info("memory")
     return memory["allocator_active"] - memory["allocator_allocated"]
+
+
+HEAP_BYTES = 64 * MB  # of address space, which each of glibc's heaps but the first begins at a multiple of
+
+
+def libc_heap_bytes(pid):
+    """What of the heaps that malloc() has in a process is in memory."""
+    resident = 0
+    with open(f"/proc/{pid}/smaps") as f:
+        for line in f:
+            if region := re.match(r"([0-9a-f]+)-[0-9a-f]+ rw-p \S+ \S+ \d+ *(.*)$", line):
+                is_heap = region[2] == "[heap]" or (not region[2] and int(region[1], 16) % HEAP_BYTES == 0)
+            elif re.match(r"[0-9a-f]+-", line):
+                is_heap = False
+            elif is_heap and line.startswith("Rss:"):
+                resident += int(line.split()[1]) * 1024
+    return resident
+
+
+def test_training_leaves_nothing_in_the_heaps_of_libc(own_server, pytestconfig):
+    if pytestconfig.getoption("--topology") in SANITIZERS:
+        pytest.skip("a sanitizer's malloc() keeps what it was given back")
+    with own_server().client() as r:
+        words = b" ".join(texts(30_000))
+        load(r, [words[i : i + 2000] for i in range(0, len(words) - 2000, 400)])
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        assert libc_heap_bytes(r.info("server")["process_id"]) < 2 * MB
 
 
 def in_pieces(r):
