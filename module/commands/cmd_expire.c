@@ -1,6 +1,7 @@
 /* cmd_expire.c: reading and setting when a record expires, as Redis' TTL and EXPIRE families. */
 #include "commands/commands.h"
 #include "commands/expire_args.h"
+#include "keyspace/exact_times.h"
 #include "keyspace/lookup.h"
 #include "server/clock.h"
 #include "server/reply.h"
@@ -13,7 +14,7 @@
 /* What may be told of the expiry of a record that was found, as `unit` says. The record may live a
  * little longer than that. */
 static int64_t told_expiry(const record *r, int unit) {
-    int64_t at_ms = map_expiry_told_ms(&r->pos);
+    int64_t at_ms = exact_times_told_ms(&r->key, &r->pos);
     if (at_ms == EXPIRY_NEVER) return REPLY_NO_EXPIRY;
     if (!(unit & EXPIRE_ABSOLUTE)) at_ms = at_ms > r->now_ms ? at_ms - r->now_ms : 0;
     return unit & EXPIRE_SECONDS ? (at_ms + 500) / 1000 : at_ms;
@@ -78,13 +79,20 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
     return true;
 }
 
-/* What is known of the two times are the ends between which they lie; a time that is set again,
- * later, lies within what it was before. So it is neither greater nor less than itself. But a TTL
- * that is asked for again reaches further than before. */
+/* What is known of the two times are the ends between which they lie, unless the one that is there
+ * has just been set; a time that is set again, later, lies within what it was before. So it is
+ * neither greater nor less than itself. But a TTL that is asked for again reaches further than
+ * before. */
 static bool is_later(const record *r, int64_t at_ms, uint16_t code, int unit) {
+    if (exact_times_know(&r->key, &r->pos)) return at_ms > exact_times_told_ms(&r->key, &r->pos);
     int64_t end = expiry_ms(code, expiry_ticks(r->now_ms)), present = map_expiry_ms(&r->pos);
     bool again = !(unit & EXPIRE_ABSOLUTE) && at_ms > map_expiry_told_ms(&r->pos);
     return end > present || (again && end == present);
+}
+
+static bool is_earlier(const record *r, int64_t at_ms, uint16_t code) {
+    if (exact_times_know(&r->key, &r->pos)) return at_ms < exact_times_told_ms(&r->key, &r->pos);
+    return expiry_told_ms(code, expiry_ticks(r->now_ms)) < map_expiry_told_ms(&r->pos);
 }
 
 /* No expiry counts as the end of time. */
@@ -94,8 +102,7 @@ static bool met(const conditions *c, const record *r, int64_t at_ms, int unit) {
     if (c->nx && !never) return false;
     if (c->xx && never) return false;
     if (c->gt && (never || !is_later(r, at_ms, code, unit))) return false;
-    uint64_t now_ticks = expiry_ticks(r->now_ms);
-    return !(c->lt && expiry_told_ms(code, now_ticks) >= map_expiry_told_ms(&r->pos));
+    return !c->lt || is_earlier(r, at_ms, code);
 }
 
 static int set_expiry(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int unit) {

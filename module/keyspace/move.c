@@ -3,6 +3,7 @@
 
 #include "keyspace/aside.h"
 #include "keyspace/due.h"
+#include "keyspace/exact_times.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/migration.h"
@@ -153,7 +154,7 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
     if (result != MOVE_DONE) return result;
     if (map_value_len(f.in->m, &f.pos) > most) return MOVE_STAYS;
     /* As it may be told: moved in again, it becomes the same. */
-    return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
+    return carry_out(ctx, name, &f, exact_times_told_ms(&f.key, &f.pos));
 }
 
 move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *lent) {
@@ -232,6 +233,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     if (there && map_expiry_ms(&pos) >= in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
     bool done = map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
+    if (done) exact_times_note(&key, in->at_ms);
     return done ? MOVE_DONE : MOVE_STAYS;
 }
 

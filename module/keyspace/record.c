@@ -3,6 +3,7 @@
 
 #include "core/map/map_settle.h"
 #include "keyspace/due.h"
+#include "keyspace/exact_times.h"
 #include "keyspace/map_home.h"
 #include "keyspace/maxmemory.h"
 #include "keyspace/native.h"
@@ -215,7 +216,9 @@ bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms) {
     int64_t seen_ms = seen_from(r, kept ? map_expiry_ms(&r->pos) : at_ms);
     uint64_t base = expiry_ticks(seen_ms);
     uint16_t code = kept ? map_expiry_code(&r->pos, base) : expiry_code(at_ms, seen_ms);
-    return put_code(r, value, code, base);
+    if (!put_code(r, value, code, base)) return false;
+    if (!kept) exact_times_note(&r->key, at_ms);
+    return true;
 }
 
 bool record_put(record *r, const void *value, size_t len, int64_t at_ms) {
@@ -231,6 +234,7 @@ static bool set_expiry(record *r, int64_t at_ms) {
     if (!map_set_expiry(r->in->m, &r->key, &r->pos, code, base)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
+    exact_times_note(&r->key, at_ms);
     return true;
 }
 

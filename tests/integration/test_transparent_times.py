@@ -36,6 +36,50 @@ def test_a_time_that_a_record_cannot_keep(server, give):
         assert r.ttl("key") == -1
 
 
+SETS_A_TIME = [("PEXPIREAT", "key", "{at}"), ("SET", "key", "value", "PXAT", "{at}"), ("GETEX", "key", "PXAT", "{at}"),
+               ("MSETEX", 1, "key", "value", "PXAT", "{at}"), ("RESTORE", "key", "{at}", "{dump}", "REPLACE", "ABSTTL")]
+THEN = [None, ("SET", "key", "other", "KEEPTTL"), ("APPEND", "key", "s"), ("GETBIT", "key", 1), ("RENAME", "key", "key2"), ("COPY", "key", "key2")]
+
+
+@pytest.mark.parametrize("then", THEN, ids=lambda then: then and then[0])
+@pytest.mark.parametrize("give", SETS_A_TIME, ids=lambda give: give[0])
+def test_a_time_that_was_just_set_is_told_as_it_was(server, give, then):
+    with server.client() as r:
+        r.set("key", "value")
+        dump = r.dump("key")
+        for ttl_ms in (10_001, 1_234_567, 86_400_003, 40 * 365 * 86_400_019):
+            at = now_ms() + ttl_ms
+            give_time(r, [dump if word == "{dump}" else str(word).format(at=at) for word in give])
+            if then:
+                r.execute_command(*then)
+            name = "key2" if then and "key2" in then else "key"
+            assert r.pexpiretime(name) == at
+            r.rename(name, "key")
+
+
+def test_times_that_were_just_set_are_told_apart(server):
+    with server.client() as r:
+        at = now_ms() + 86_400_000
+        r.set("key", "value", pxat=at)
+        for condition, ms, done in (("GT", at, 0), ("LT", at, 0), ("GT", at + 1, 1), ("LT", at + 1, 0), ("LT", at, 1), ("GT", at, 0)):
+            assert r.execute_command("PEXPIREAT", "key", ms, condition) == done
+
+
+def test_of_many_times_none_is_told_later_than_it_was_set(server):
+    """There is room for a thousand or so that are told as they were."""
+    with server.client() as r:
+        at = now_ms() + 86_400_000
+        times = {f"key:{i}": at + i % 997 for i in range(5000)}
+        pipe = r.pipeline(transaction=False)
+        for key, ms in times.items():
+            pipe.set(key, "value", pxat=ms)
+        for key in times:
+            pipe.pexpiretime(key)
+        told = pipe.execute()[len(times):]
+        assert all(ms - 90_000 < answer <= ms for answer, ms in zip(told, times.values()))
+        assert sum(answer == ms for answer, ms in zip(told, times.values())) >= 500
+
+
 @pytest.mark.parametrize("at_ms", [2**63 - 1, 2**63 - 2])
 def test_the_last_times_that_there_are(server, at_ms):
     with server.client() as r:
