@@ -1,9 +1,9 @@
 /* aside.c: strings that are left to the server for a while. See aside.h. */
 #include "keyspace/aside.h"
 
-#include "keyspace/names.h"
 #include "keyspace/spent.h"
 #include "server/clock.h"
+#include "server/names.h"
 
 #define GENERATION_US 60000000
 #define NAMES_MAX     50000     /* in a generation */
@@ -25,11 +25,12 @@ static bool lost;
 
 /* Takes the first name out of a generation. */
 static RedisModuleString *take_first(RedisModuleDict **d) {
+    size_t len;
     RedisModuleDictIter *it = RedisModule_DictIteratorStartC(*d, "^", NULL, 0);
     RedisModuleString *name = RedisModule_DictNext(NULL, it, NULL);
     RedisModule_DictIteratorStop(it);
-    RedisModule_DictDel(*d, name, NULL);
-    names_free_if_empty(d);
+    const char *bytes = RedisModule_StringPtrLen(name, &len);
+    names_drop(d, bytes, len);
     return name;
 }
 
@@ -42,23 +43,14 @@ static void age(generations *g) {
     g->since_us = clock_monotonic_us();
 }
 
-static void take_out(RedisModuleDict **d, const char *key, size_t len) {
-    if (!*d) return;
-    RedisModule_DictDelC(*d, (void *)key, len, NULL);
-    names_free_if_empty(d);
-}
-
 static void note(generations *g, const char *key, size_t len) {
     if (names_have(g->newer, key, len)) return;
     spent_free_some();
     if (g->newer && (RedisModule_DictSize(g->newer) >= NAMES_MAX || g->bytes >= BYTES_MAX)) age(g);
-    if (!g->newer) {
-        g->newer = RedisModule_CreateDict(NULL);
-        if (!g->older) g->since_us = clock_monotonic_us();
-    }
-    RedisModule_DictSetC(g->newer, (void *)key, len, NULL);
+    if (!g->newer && !g->older) g->since_us = clock_monotonic_us();
+    names_put(&g->newer, key, len, NULL);
     g->bytes += len;
-    take_out(&g->older, key, len);
+    names_drop(&g->older, key, len);
 }
 
 static bool has(const generations *g, const char *key, size_t len) {
@@ -74,8 +66,8 @@ void aside_note(const RedisModuleString *name) {
 void aside_keep(const RedisModuleString *name) {
     size_t len;
     const char *key = RedisModule_StringPtrLen(name, &len);
-    take_out(&loose.newer, key, len);
-    take_out(&loose.older, key, len);
+    names_drop(&loose.newer, key, len);
+    names_drop(&loose.older, key, len);
     note(&kept, key, len);
 }
 

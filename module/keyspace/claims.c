@@ -1,38 +1,31 @@
 /* claims.c: names, and which clients need them. See claims.h. */
 #include "keyspace/claims.h"
 
-#include "keyspace/names.h"
 #include "keyspace/spent.h"
+#include "server/names.h"
 
 #include <string.h>
 
-static void *value_of(RedisModuleDict *d, const void *key, size_t len) {
-    return d ? RedisModule_DictGetC(d, (void *)key, len, NULL) : NULL;
-}
-
 static void hold(claims *c, const char *name, size_t len) {
-    if (!c->held) c->held = RedisModule_CreateDict(NULL);
-    uintptr_t times = (uintptr_t)value_of(c->held, name, len) + 1;
-    RedisModule_DictReplaceC(c->held, (void *)name, len, (void *)times);
+    uintptr_t times = (uintptr_t)names_get(c->held, name, len) + 1;
+    names_put(&c->held, name, len, (void *)times);
 }
 
 static void hold_no_more(void *context, const char *name, size_t len) {
     claims *c = context;
-    uintptr_t times = (uintptr_t)value_of(c->held, name, len) - 1;
+    uintptr_t times = (uintptr_t)names_get(c->held, name, len) - 1;
     if (times > 0)
-        RedisModule_DictReplaceC(c->held, (void *)name, len, (void *)times);
+        names_put(&c->held, name, len, (void *)times);
     else
-        RedisModule_DictDelC(c->held, (void *)name, len, NULL);
-    names_free_if_empty(&c->held);
+        names_drop(&c->held, name, len);
 }
 
 RedisModuleDict *claims_of(const claims *c, uint64_t client) {
-    return value_of(c->by, &client, sizeof client);
+    return names_get(c->by, &client, sizeof client);
 }
 
 static void give(claims *c, uint64_t client, RedisModuleDict *names) {
-    if (!c->by) c->by = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(c->by, &client, sizeof client, names);
+    names_put(&c->by, &client, sizeof client, names);
 }
 
 void claims_add(claims *c, uint64_t client, const char *name, size_t len) {
@@ -49,7 +42,7 @@ bool claims_has(const claims *c, uint64_t client, const char *name, size_t len) 
 }
 
 bool claims_any(const claims *c, const char *name, size_t len) {
-    return value_of(c->held, name, len) != NULL;
+    return names_have(c->held, name, len);
 }
 
 static void let_go(claims *c, RedisModuleDict *names) {
@@ -58,11 +51,8 @@ static void let_go(claims *c, RedisModuleDict *names) {
 }
 
 void claims_drop(claims *c, uint64_t client) {
-    RedisModuleDict *names = NULL;
-    if (!c->by) return;
-    if (RedisModule_DictDelC(c->by, &client, sizeof client, &names) != REDISMODULE_OK) return;
-    names_free_if_empty(&c->by);
-    let_go(c, names);
+    RedisModuleDict *names = names_drop(&c->by, &client, sizeof client);
+    if (names) let_go(c, names);
 }
 
 void claims_keep(claims *c, bool (*needing)(uint64_t client)) {

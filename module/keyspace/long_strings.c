@@ -1,8 +1,8 @@
 /* long_strings.c: see long_strings.h. */
 #include "keyspace/long_strings.h"
 
-#include "keyspace/names.h"
 #include "keyspace/spent.h"
+#include "server/names.h"
 
 /* Names, and bytes of one: some megabytes at most where strings take gigabytes. */
 #define NAMES_MAX    65536
@@ -14,8 +14,7 @@ void long_strings_note(const char *name, size_t len) {
     if (len > NAME_LEN_MAX) return;
     if (names && RedisModule_DictSize(names) == NAMES_MAX) spent_take(&names, NULL, NULL);
     spent_free_some();
-    if (!names) names = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(names, (void *)name, len, NULL);
+    names_put(&names, name, len, NULL);
 }
 
 bool long_strings_have(const char *name, size_t len) {
@@ -23,6 +22,5 @@ bool long_strings_have(const char *name, size_t len) {
 }
 
 void long_strings_forget(const char *name, size_t len) {
-    RedisModule_DictDelC(names, (void *)name, len, NULL);
-    names_free_if_empty(&names);
+    names_drop(&names, name, len);
 }

@@ -4,6 +4,7 @@
 #include "keyspace/maps.h"
 #include "keyspace/prefixes.h"
 #include "server/clock.h"
+#include "server/names.h"
 #include "server/own_call.h"
 #include "server/timer.h"
 
@@ -22,21 +23,18 @@
 
 /* ---- saying hello, and hearing it ------------------------------------------------------------ */
 
-static RedisModuleDict *heard; /* node id -> when, by the clock for measuring */
+static RedisModuleDict *heard; /* node id -> when, by the clock for measuring; NULL: none */
 static timer looks;
 
 static void on_hello(RedisModuleCtx *ctx, const char *sender, uint8_t type,
                      const unsigned char *payload, uint32_t len) {
     (void)ctx, (void)type, (void)payload, (void)len;
-    RedisModule_DictReplaceC(heard, (void *)sender, REDISMODULE_NODE_ID_LEN,
-                             (void *)(uintptr_t)clock_monotonic_us());
+    names_put(&heard, sender, REDISMODULE_NODE_ID_LEN, (void *)(uintptr_t)clock_monotonic_us());
 }
 
 static bool has_said_hello(const char *id) {
-    int unknown;
-    uintptr_t at_us =
-        (uintptr_t)RedisModule_DictGetC(heard, (void *)id, REDISMODULE_NODE_ID_LEN, &unknown);
-    return !unknown && clock_monotonic_us() - at_us < GOOD_US;
+    uintptr_t at_us = (uintptr_t)names_get(heard, id, REDISMODULE_NODE_ID_LEN);
+    return at_us > 0 && clock_monotonic_us() - at_us < GOOD_US;
 }
 
 void migration_hello_say(RedisModuleCtx *ctx, const char *node) {
@@ -106,7 +104,6 @@ void migration_hello_child(RedisModuleCtx *ctx) {
 
 void migration_hello_start(RedisModuleCtx *ctx) {
     if (!(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER)) return;
-    heard = RedisModule_CreateDict(NULL);
     timer_register(ctx, &soon, check);
     timer_register(ctx, &looks, look);
     timer_set(ctx, &looks, LOOK_MS);

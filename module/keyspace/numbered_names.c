@@ -1,7 +1,7 @@
 /* numbered_names.c: see numbered_names.h. */
 #include "keyspace/numbered_names.h"
 
-#include "keyspace/names.h"
+#include "server/names.h"
 
 #include <string.h>
 
@@ -25,8 +25,9 @@ static uint64_t split(const char *bytes, size_t len, RedisModuleString **name) {
 }
 
 static void add(RedisModuleDict **names, RedisModuleString *one) {
-    if (!*names) *names = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplace(*names, one, NULL);
+    size_t len;
+    const char *bytes = RedisModule_StringPtrLen(one, &len);
+    names_put(names, bytes, len, NULL);
     RedisModule_FreeString(NULL, one);
 }
 
@@ -35,20 +36,22 @@ void numbered_add(RedisModuleDict **names, uint64_t number, const RedisModuleStr
 }
 
 bool numbered_has(RedisModuleDict *names, uint64_t number, const RedisModuleString *name) {
-    int missing = 1;
+    size_t len;
     if (!names) return false;
     RedisModuleString *one = numbered(number, name);
-    RedisModule_DictGet(names, one, &missing);
+    const char *bytes = RedisModule_StringPtrLen(one, &len);
+    bool has = names_have(names, bytes, len);
     RedisModule_FreeString(NULL, one);
-    return !missing;
+    return has;
 }
 
 void numbered_drop(RedisModuleDict **names, uint64_t number, const RedisModuleString *name) {
+    size_t len;
     if (!*names) return;
     RedisModuleString *one = numbered(number, name);
-    RedisModule_DictDel(*names, one, NULL);
+    const char *bytes = RedisModule_StringPtrLen(one, &len);
+    names_drop(names, bytes, len);
     RedisModule_FreeString(NULL, one);
-    names_free_if_empty(names);
 }
 
 void numbered_add_all(RedisModuleDict **names, uint64_t number, RedisModuleDict *others) {

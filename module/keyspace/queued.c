@@ -2,8 +2,8 @@
 #include "keyspace/queued.h"
 
 #include "keyspace/claims.h"
-#include "keyspace/names.h"
 #include "keyspace/spent.h"
+#include "server/names.h"
 #include "server/role.h"
 #include "server/within.h"
 
@@ -50,9 +50,7 @@ bool queued_in_transaction(uint64_t client) {
 }
 
 static void leave_clients(uint64_t client) {
-    if (!clients) return;
-    RedisModule_DictDelC(clients, &client, sizeof client, NULL);
-    names_free_if_empty(&clients);
+    names_drop(&clients, &client, sizeof client);
 }
 
 /* A MULTI that was refused, for want of permission, began nothing; and nobody tells that a
@@ -80,8 +78,7 @@ void queued_begin(uint64_t client) {
         doubt = true;
         return;
     }
-    if (!clients) clients = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(clients, &client, sizeof client, NULL);
+    names_put(&clients, &client, sizeof client, NULL);
 }
 
 static void end(uint64_t client) {
@@ -157,8 +154,7 @@ static void note_anybodys(const char *key, size_t len) {
     spent_free_some();
     if (keys.size >= OTHERS_MAX) age();
     keys.size += names_cost(len);
-    if (!keys.newer) keys.newer = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(keys.newer, (void *)key, len, NULL);
+    names_put(&keys.newer, key, len, NULL);
 }
 
 /* What is queued, not what is held back. */

@@ -1,7 +1,7 @@
 /* spent.c: dictionaries of names that nobody needs any more. See spent.h. */
 #include "keyspace/spent.h"
 
-#include "keyspace/names.h"
+#include "server/names.h"
 
 /* What names count as. A short one takes about a microsecond. */
 #define AT_ONCE 16

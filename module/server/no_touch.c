@@ -4,13 +4,13 @@
 #include "ckv.h"
 #include "server/client_list.h"
 #include "server/filter.h"
+#include "server/names.h"
 #include "server/renamed.h"
 #include "server/reply.h"
 #include "server/version.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #define KNOWN_MOST 64
 
@@ -42,26 +42,8 @@ static void remove_at(unsigned i) {
     memmove(&clients[i], &clients[i + 1], (known - i) * sizeof *clients);
 }
 
-static bool is_doubted(uint64_t client, void **disconnected) {
-    int missing = 1;
-    if (doubted) *disconnected = RedisModule_DictGetC(doubted, &client, sizeof client, &missing);
-    return !missing;
-}
-
 static void doubt(uint64_t client, bool disconnected) {
-    if (!doubted) doubted = RedisModule_CreateDict(NULL);
-    void *mark = disconnected ? doubted : NULL;
-    RedisModule_DictReplaceC(doubted, &client, sizeof client, mark);
-}
-
-static void doubt_nobody(void) {
-    if (doubted) RedisModule_FreeDict(NULL, doubted);
-    doubted = NULL;
-}
-
-static void doubt_no_more(uint64_t client) {
-    if (doubted) RedisModule_DictDelC(doubted, &client, sizeof client, NULL);
-    if (doubted && RedisModule_DictSize(doubted) == 0) doubt_nobody();
+    names_put(&doubted, &client, sizeof client, disconnected ? clients : NULL);
 }
 
 static void switched_off(uint64_t client) {
@@ -71,7 +53,7 @@ static void switched_off(uint64_t client) {
 
 void no_touch_forget(uint64_t client) {
     switched_off(client);
-    doubt_no_more(client);
+    names_drop(&doubted, &client, sizeof client);
 }
 
 static void note(uint64_t client) {
@@ -117,12 +99,10 @@ static bool has_unseen(const listed_client *client) {
 
 /* `instead`: what takes the place of his command, if the server may not look for keys before it. */
 static void look_at(RedisModuleCtx *ctx, const listed_client *client, void *instead) {
-    void *disconnected = NULL;
     bool has = listed_client_has(client, 'T');
     if (has && !crashes_server()) note(client->id);
     if (!crashes_server()) return;
-    is_doubted(client->id, &disconnected);
-    doubt_no_more(client->id);
+    bool disconnected = names_drop(&doubted, &client->id, sizeof client->id) != NULL;
     if (has || has_unseen(client)) doubt(client->id, has);
     if (has && !disconnected) disconnect(ctx, client->id);
     if (has) *(RedisModuleString **)instead = listed_client_has(client, 'P') ? quit : closing;
@@ -130,7 +110,7 @@ static void look_at(RedisModuleCtx *ctx, const listed_client *client, void *inst
 
 static void begin(RedisModuleCtx *ctx) {
     RedisModuleString *instead;
-    doubt_nobody();
+    names_free(&doubted);
     listed = client_list(ctx, 0, look_at, &instead);
     if (!listed && crashes_server())
         ckv_log("warning", "CLIENT goes by a name that is not known: this server crashes where "
@@ -140,10 +120,9 @@ static void begin(RedisModuleCtx *ctx) {
 /* What a client is doubted for has run when he is in no transaction and not held back any more: the
  * server is asked until then. While he is being disconnected he is doubted still. */
 static bool may_look_for(filtered *command) {
-    void *disconnected;
     RedisModuleString *instead = NULL;
     uint64_t client = filter_sender(command);
-    if (!is_doubted(client, &disconnected)) return true;
+    if (!names_have(doubted, &client, sizeof client)) return true;
     client_list(ckv.ctx, client, look_at, &instead);
     if (!instead) return true;
     filter_rename(command, instead);

@@ -1,6 +1,8 @@
 /* own_call.c: commands of the server that this module calls itself. See own_call.h. */
 #include "server/own_call.h"
 
+#include "server/names.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -26,27 +28,12 @@ static RedisModuleDict *names;   /* by command; of those that don't go by their 
 static RedisModuleDict *counted; /* by command; own_call_counts */
 
 static void *find(RedisModuleDict *d, const char *command) {
-    return d ? RedisModule_DictGetC(d, (void *)command, strlen(command), NULL) : NULL;
-}
-
-static void put(RedisModuleDict **d, const char *command, void *value) {
-    if (!*d) *d = RedisModule_CreateDict(NULL);
-    RedisModule_DictReplaceC(*d, (void *)command, strlen(command), value);
-}
-
-static void give_back(RedisModuleDict **d) {
-    void *value;
-    if (!*d) return;
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(*d, "^", NULL, 0);
-    while (RedisModule_DictNextC(it, NULL, &value)) RedisModule_Free(value);
-    RedisModule_DictIteratorStop(it);
-    RedisModule_FreeDict(NULL, *d);
-    *d = NULL;
+    return names_get(d, command, strlen(command));
 }
 
 void own_call_give_back(void) {
-    give_back(&names);
-    give_back(&counted);
+    names_free_values(&names);
+    names_free_values(&counted);
 }
 
 static call *call_at(int depth) {
@@ -61,7 +48,7 @@ const char *own_call_name(const char *command) {
 }
 
 void own_call_goes_by(const char *command, const char *name) {
-    put(&names, command, RedisModule_Strdup(name));
+    names_put(&names, command, strlen(command), RedisModule_Strdup(name));
 }
 
 /* What stands before "|", kept in `c`, or all. */
@@ -77,7 +64,7 @@ static const char *container_of(call *c, const char *command) {
 
 static void count(const char *command, bool failed) {
     own_call_counts *c = find(counted, command);
-    if (!c) put(&counted, command, c = RedisModule_Calloc(1, sizeof *c));
+    if (!c) names_put(&counted, command, strlen(command), c = RedisModule_Calloc(1, sizeof *c));
     c->calls++;
     c->failures += failed;
 }

@@ -1,6 +1,7 @@
 /* renamed.c: names that redis.conf gives commands. See renamed.h. */
 #include "server/renamed.h"
 
+#include "server/names.h"
 #include "server/own_call.h"
 #include "server/version.h"
 
@@ -86,8 +87,7 @@ static const char *learn(const char *name) {
     char *copy = text ? RedisModule_Calloc(1, len + 1) : NULL;
     if (copy) {
         memcpy(copy, text, len);
-        if (!own_names) own_names = RedisModule_CreateDict(NULL);
-        RedisModule_DictReplaceC(own_names, (void *)name, strlen(name), copy);
+        names_put(&own_names, name, strlen(name), copy);
         if (strcmp(copy, name)) own_call_goes_by(copy, name);
     }
     own_call_drop(reply);
@@ -98,8 +98,7 @@ const char *renamed_own_name(const char *name, size_t len) {
     char lower[NAME_MAX_LEN + 1] = {0};
     if (len == 0 || len > NAME_MAX_LEN || memchr(name, 0, len)) return NULL;
     for (size_t i = 0; i < len; i++) lower[i] = (char)tolower((unsigned char)name[i]);
-    const char *own =
-        own_names ? RedisModule_DictGetC(own_names, lower, strlen(lower), NULL) : NULL;
+    const char *own = names_get(own_names, lower, strlen(lower));
     return own ? own : learn(lower);
 }
 

@@ -3,11 +3,11 @@
 
 #include "keyspace/maps.h"
 #include "keyspace/move_call.h"
-#include "keyspace/names.h"
 #include "keyspace/queued.h"
 #include "keyspace/spent.h"
 #include "server/filter.h"
 #include "server/loop.h"
+#include "server/names.h"
 #include "server/own_call.h"
 #include "server/pause.h"
 #include "server/role.h"
@@ -41,27 +41,21 @@ static void drop_if_loaded(void) {
 /* ---- what transactions need ------------------------------------------------------------------ */
 
 static RedisModuleDict *needed_by(uint64_t client) {
-    return needed ? RedisModule_DictGetC(needed, &client, sizeof client, NULL) : NULL;
+    return names_get(needed, &client, sizeof client);
 }
 
 static void need(uint64_t client, const RedisModuleString *key) {
+    size_t len;
+    const char *name = RedisModule_StringPtrLen(key, &len);
     spent_free_some();
-    RedisModuleDict *names = needed_by(client);
-    if (!names) {
-        names = RedisModule_CreateDict(NULL);
-        if (!needed) needed = RedisModule_CreateDict(NULL);
-        RedisModule_DictSetC(needed, &client, sizeof client, names);
-    }
-    RedisModule_DictSet(names, (RedisModuleString *)key, NULL);
+    RedisModuleDict *names = needed_by(client), *before = names;
+    names_put(&names, name, len, NULL);
+    if (!before) names_put(&needed, &client, sizeof client, names);
 }
 
 /* What a client has needed up to now; NULL: nothing. */
 static RedisModuleDict *take_needed(uint64_t client) {
-    RedisModuleDict *names = NULL;
-    if (!needed) return NULL;
-    RedisModule_DictDelC(needed, &client, sizeof client, &names);
-    names_free_if_empty(&needed);
-    return names;
+    return names_drop(&needed, &client, sizeof client);
 }
 
 static bool is_among(RedisModuleDict *d, uint64_t client) {

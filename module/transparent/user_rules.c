@@ -2,10 +2,10 @@
 #include "transparent/user_rules.h"
 
 #include "core/base/siphash.h"
-#include "keyspace/names.h"
 #include "server/acl.h"
 #include "server/clock.h"
 #include "server/filter.h"
+#include "server/names.h"
 #include "server/own_call.h"
 #include "transparent/catalogue.h"
 
@@ -111,22 +111,12 @@ static verdict *find_out(const acl_part *p, bool first) {
     return v;
 }
 
-static void forget_verdicts(void) {
-    RedisModuleDictIter *it = RedisModule_DictIteratorStartC(verdicts, "^", NULL, 0);
-    size_t len;
-    void *v;
-    while (RedisModule_DictNextC(it, &len, &v)) RedisModule_Free(v);
-    RedisModule_DictIteratorStop(it);
-    names_free(&verdicts);
-}
-
 static const verdict *verdict_on(const acl_part *p, bool first) {
     uint64_t hash = hash_of_rules(p, first);
-    verdict *v = verdicts ? RedisModule_DictGetC(verdicts, &hash, sizeof hash, NULL) : NULL;
+    verdict *v = names_get(verdicts, &hash, sizeof hash);
     if (v) return v;
-    if (verdicts && RedisModule_DictSize(verdicts) == VERDICTS_MAX) forget_verdicts();
-    if (!verdicts) verdicts = RedisModule_CreateDict(NULL);
-    RedisModule_DictSetC(verdicts, &hash, sizeof hash, v = find_out(p, first));
+    if (verdicts && RedisModule_DictSize(verdicts) == VERDICTS_MAX) names_free_values(&verdicts);
+    names_put(&verdicts, &hash, sizeof hash, v = find_out(p, first));
     return v;
 }
 
