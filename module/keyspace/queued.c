@@ -107,13 +107,10 @@ void queued_begin_unseen(void) {
 }
 
 void queued_list_unseen(const uint64_t *list, size_t count) {
-    RedisModuleDict *still = RedisModule_CreateDict(NULL);
-    for (size_t i = 0; i < count; i++)
-        if (!unseen.who || names_have(unseen.who, &list[i], sizeof *list))
-            RedisModule_DictSetC(still, (void *)&list[i], sizeof *list, NULL);
+    RedisModuleDict *still = names_among(unseen.who, list, count);
     names_free(&unseen.who);
     unseen.who = still;
-    unseen.any = RedisModule_DictSize(still) > 0;
+    unseen.any = still != NULL;
 }
 
 bool queued_unseen(void) {

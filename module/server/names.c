@@ -24,6 +24,14 @@ void *names_drop(RedisModuleDict **names, const void *name, size_t len) {
     return value;
 }
 
+RedisModuleDict *names_among(RedisModuleDict *names, const uint64_t *numbers, size_t count) {
+    RedisModuleDict *among = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!names || names_have(names, &numbers[i], sizeof *numbers))
+            names_put(&among, &numbers[i], sizeof *numbers, NULL);
+    return among;
+}
+
 void names_free(RedisModuleDict **names) {
     if (*names) RedisModule_FreeDict(NULL, *names);
     *names = NULL;

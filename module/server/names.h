@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What a name counts as where names are limited, in number or in time: a long one as several. */
 static inline size_t names_cost(size_t len) {
@@ -22,6 +23,9 @@ void *names_get(RedisModuleDict *names, const void *name, size_t len);
 void names_put(RedisModuleDict **names, const void *name, size_t len, void *value);
 /* Takes a name out; returns what stood behind it, NULL if it was not there. */
 void *names_drop(RedisModuleDict **names, const void *name, size_t len);
+
+/* Those of a list of numbers that are in it, or (NULL) all. */
+RedisModuleDict *names_among(RedisModuleDict *names, const uint64_t *numbers, size_t count);
 
 /* Frees it, which takes long if it is large: then see keyspace/spent.h. Leaves NULL. */
 void names_free(RedisModuleDict **names);

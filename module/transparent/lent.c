@@ -58,24 +58,17 @@ static RedisModuleDict *take_needed(uint64_t client) {
     return names_drop(&needed, &client, sizeof client);
 }
 
-static bool is_among(RedisModuleDict *d, uint64_t client) {
-    return names_have(d, &client, sizeof client);
-}
-
 /* These are in a transaction. */
 static void on_count(const uint64_t *clients, size_t count) {
     bool begins = !older.names;
-    RedisModuleDict *still = RedisModule_CreateDict(NULL);
-    for (size_t i = 0; i < count; i++)
-        if (begins || is_among(older.who, clients[i]))
-            RedisModule_DictSetC(still, (void *)&clients[i], sizeof *clients, NULL);
+    RedisModuleDict *still = names_among(begins ? NULL : older.who, clients, count);
     if (begins) {
         older.names = take_needed(QUEUED_ANYBODY);
         absent = 0;
     }
     names_free(&older.who);
     older.who = still;
-    if (older.names && RedisModule_DictSize(still) > 0) return;
+    if (older.names && still) return;
     spent_take(&older.names, NULL, NULL);
     names_free(&older.who);
 }
