@@ -6,6 +6,7 @@
 #include "keyspace/prefixes.h"
 #include "server/feed.h"
 #include "server/own_call.h"
+#include "server/reply.h"
 
 #include <string.h>
 
@@ -73,8 +74,7 @@ void replicate_count(RedisModuleCtx *ctx, long long changes) {
 
 int replicate_counted(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv, (void)argc;
-    if (uncounted <= 0)
-        return RedisModule_ReplyWithError(ctx, "ERR unknown command '" REPLICATE_COUNTED "'");
+    if (uncounted <= 0) return reply_unknown_command(ctx);
     count_changes(ctx);
     return RedisModule_ReplyWithNull(ctx);
 }

@@ -152,7 +152,7 @@ static bool look(filtered *command) {
 /* The connection is closed behind a command that runs, not behind one that is refused. */
 static int reply_closing(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
-    if (argv[0] != closing) return reply_error(ctx, "ERR unknown command '" CLOSING_NAME "'");
+    if (argv[0] != closing) return reply_unknown_command(ctx);
     return RedisModule_ReplyWithError(ctx, "ERR CLIENT NO-TOUCH is not allowed on this server");
 }
 

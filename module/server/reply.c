@@ -23,6 +23,10 @@ int reply_error(RedisModuleCtx *ctx, const char *format, ...) {
     return REDISMODULE_OK;
 }
 
+int reply_unknown_command(RedisModuleCtx *ctx) {
+    return reply_error(ctx, "ERR unknown command '%s'", RedisModule_GetCurrentCommandName(ctx));
+}
+
 int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command) {
     char name[32];
     size_t len, i;

@@ -19,6 +19,9 @@
 /* Replies an error made of printf-like parts. */
 int reply_error(RedisModuleCtx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The running command is one that only this module may send: as if there were none of its name. */
+int reply_unknown_command(RedisModuleCtx *ctx);
+
 /* "ERR invalid expire time in 'cset' command" */
 int reply_invalid_expire(RedisModuleCtx *ctx, RedisModuleString *command);
 

@@ -5,7 +5,6 @@
 #include "keyspace/aof_form.h"
 #include "keyspace/followed.h"
 #include "keyspace/move.h"
-#include "keyspace/move_call.h"
 #include "keyspace/native.h"
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
@@ -41,11 +40,11 @@ int serve_move_in(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* The filter's, without a key that the server would know of: while a slot is moved, it lets nobody
  * call a command for a key of it that is a record. From a user they would be a way around his
  * rules. */
-static bool refuse_user(RedisModuleCtx *ctx, const char *name) {
+static bool refuse_user(RedisModuleCtx *ctx) {
     RedisModuleString *user = acl_user_name(ctx);
     if (!user) return false;
     RedisModule_FreeString(ctx, user);
-    reply_error(ctx, "ERR unknown command '%s'", name);
+    reply_unknown_command(ctx);
     return true;
 }
 
@@ -56,14 +55,14 @@ static bool has_gone(RedisModuleCtx *ctx, RedisModuleString *key) {
 }
 
 int serve_move_out_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (refuse_user(ctx, MOVE_CALL_OUT)) return REDISMODULE_OK;
+    if (refuse_user(ctx)) return REDISMODULE_OK;
     if (argc != 2 || !has_gone(ctx, argv[1])) return serve_move_out(ctx, argv, argc);
     replicate_native_delete(ctx, argv + 1, 1);
     return RedisModule_ReplyWithLongLong(ctx, 0);
 }
 
 int serve_move_back_unasked(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (refuse_user(ctx, MOVE_CALL_BACK)) return REDISMODULE_OK;
+    if (refuse_user(ctx)) return REDISMODULE_OK;
     if (argc != 2) return RedisModule_WrongArity(ctx);
     move_result result = move_back(ctx, argv[1], NULL);
     /* A record alone may have come back when nobody could be told. */

@@ -44,8 +44,7 @@ void serve_run_instead(filtered *f, const char *name, bool reads, RedisModuleStr
 /* Whether the script's user may is asked here; on the primary's behalf anybody may. The filter is
  * to see it: this is no call of our own. */
 int serve_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-    if (argv[0] != run && argv[0] != run_ro)
-        return reply_error(ctx, "ERR unknown command '" SERVE_RUN_NAME "'");
+    if (argv[0] != run && argv[0] != run_ro) return reply_unknown_command(ctx);
     bool before = runs;
     runs = true;
     RedisModuleCallReply *reply =

@@ -111,25 +111,20 @@ static RedisModuleString *moving;
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Only the filter can send one: the name is the very one that it puts there. Whoever types it has
- * not been asked who he is, nor what he may. */
-static int refuse_typed(RedisModuleCtx *ctx, const char *prefix, int served) {
-    return reply_error(ctx, "ERR unknown command '%s%s'", prefix, table[served].name);
-}
-
 /* Of one with counted keys the server wants to know where they are, and no command is running then.
  */
 static bool asks_for_keys(RedisModuleCtx *ctx, int served) {
     return table[served].keys == SERVED_COUNTED && RedisModule_IsKeysPositionRequest(ctx);
 }
 
-/* Of a ckv. command the server has checked that name, and the filter that its rules are those of
- * the server's own. They may have changed since it was queued, or held back; and the commands that
- * list are sent here also for whom the filter can't ask. */
+/* Only the filter can send one: the name is the very one that it puts there. Whoever types it has
+ * not been asked who he is, nor what he may. Of a ckv. command the server has checked that name,
+ * and the filter that its rules are those of the server's own. They may have changed since it was
+ * queued, or held back; and the commands that list are sent here also for whom the filter can't
+ * ask. */
 static int run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, int served, bool asks) {
     if (asks_for_keys(ctx, served)) return functions[served](ctx, argv, argc);
-    if (argv[0] != (asks ? asking : by_rules)[served])
-        return refuse_typed(ctx, asks ? CKV_ASKING_PREFIX : CKV_SERVED_PREFIX, served);
+    if (argv[0] != (asks ? asking : by_rules)[served]) return reply_unknown_command(ctx);
     bool may =
         (!asks && permission_of_all(served)) || permission_ask(ctx, served, argv, argc, asks);
     return may ? functions[served](ctx, argv, argc) : REDISMODULE_OK;
@@ -202,8 +197,8 @@ static RedisModuleString *register_one(RedisModuleCtx *ctx, int served, bool ask
 
 static int reply_moving(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argc;
-    if (argv[0] != moving) return reply_error(ctx, "ERR unknown command '" MOVING_NAME "'");
-    return RedisModule_ReplyWithError(ctx, ERROR_MOVING);
+    return argv[0] == moving ? RedisModule_ReplyWithError(ctx, ERROR_MOVING)
+                             : reply_unknown_command(ctx);
 }
 
 /* What an AOF and replicas are told of moves. Those that are for an AOF alone have a key of what
