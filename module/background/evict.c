@@ -346,11 +346,9 @@ static void on_role(bool follows) {
  * open meanwhile; Redis 8's vector sets call no commands. */
 static bool may_have_keys_open(RedisModuleCallReply *module) {
     static const char *const harmless[] = {CKV_NAME, "lua", "vectorset"};
-    size_t len = 0;
-    RedisModuleCallReply *value = RedisModule_CallReplyArrayElement(module, 1);
-    const char *name = value ? RedisModule_CallReplyStringPtr(value, &len) : NULL;
-    for (size_t i = 0; name && i < sizeof harmless / sizeof *harmless; i++)
-        if (len == strlen(harmless[i]) && !memcmp(name, harmless[i], len)) return false;
+    RedisModuleCallReply *name = RedisModule_CallReplyArrayElement(module, 1);
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (own_call_told(name, harmless[i])) return false;
     return true;
 }
 

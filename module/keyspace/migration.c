@@ -186,14 +186,10 @@ static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub,
 /* What a migration says under a word, a copy that the caller frees; "": nothing. */
 static RedisModuleString *field(RedisModuleCtx *ctx, RedisModuleCallReply *migration,
                                 const char *word) {
-    size_t len, n = RedisModule_CallReplyLength(migration);
-    for (size_t i = 0; i + 1 < n; i += 2) {
-        RedisModuleCallReply *name = RedisModule_CallReplyArrayElement(migration, i);
-        const char *text = RedisModule_CallReplyStringPtr(name, &len);
-        if (text && len == strlen(word) && !memcmp(text, word, len))
+    for (size_t i = 0; i + 1 < RedisModule_CallReplyLength(migration); i += 2)
+        if (own_call_told(RedisModule_CallReplyArrayElement(migration, i), word))
             return RedisModule_CreateStringFromCallReply(
                 RedisModule_CallReplyArrayElement(migration, i + 1));
-    }
     return RedisModule_CreateString(ctx, "", 0);
 }
 

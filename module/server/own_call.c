@@ -103,6 +103,12 @@ RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply) {
     return reply;
 }
 
+bool own_call_told(RedisModuleCallReply *reply, const char *text) {
+    size_t len;
+    const char *told = reply ? RedisModule_CallReplyStringPtr(reply, &len) : NULL;
+    return told && len == strlen(text) && !memcmp(told, text, len);
+}
+
 void own_call_drop(RedisModuleCallReply *reply) {
     if (reply) RedisModule_FreeCallReply(reply);
 }

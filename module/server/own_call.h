@@ -31,6 +31,9 @@ RedisModuleCallReply *own_call_end(RedisModuleCallReply *reply);
 const char *own_call_name(const char *command);
 void own_call_goes_by(const char *command, const char *name);
 
+/* Whether a reply is this text; NULL is none. */
+bool own_call_told(RedisModuleCallReply *reply, const char *text);
+
 /* Frees a reply, if there is one. */
 void own_call_drop(RedisModuleCallReply *reply);
 

@@ -41,20 +41,16 @@ static int number_of(const char *text, size_t len) {
 }
 
 /* The caller frees the reply, in which the value is; NULL: it can't be had. */
-static RedisModuleCallReply *get(RedisModuleCtx *ctx, const char *name, const char **value,
-                                 size_t *len) {
+static RedisModuleCallReply *get(RedisModuleCtx *ctx, const char *name,
+                                 RedisModuleCallReply **value) {
     RedisModuleCallReply *reply = own_call(ctx, "config|get", "cc", "GET", name);
-    RedisModuleCallReply *second = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
-    *len = 0;
-    *value = second ? RedisModule_CallReplyStringPtr(second, len) : NULL;
+    *value = reply ? RedisModule_CallReplyArrayElement(reply, 1) : NULL;
     return reply;
 }
 
 bool settings_is(RedisModuleCtx *ctx, const char *name, const char *value) {
-    size_t len;
-    const char *text;
-    RedisModuleCallReply *reply = get(ctx, name, &text, &len);
-    bool is = text && len == strlen(value) && !memcmp(text, value, len);
+    RedisModuleCallReply *found, *reply = get(ctx, name, &found);
+    bool is = own_call_told(found, value);
     own_call_drop(reply);
     return is;
 }
@@ -69,8 +65,8 @@ bool settings_set(RedisModuleCtx *ctx, const char *name, const char *value) {
 static void read_known(RedisModuleCtx *ctx) {
     for (int i = 0; i < SETTINGS; i++) {
         size_t len;
-        const char *text;
-        RedisModuleCallReply *reply = get(ctx, known[i].name, &text, &len);
+        RedisModuleCallReply *found, *reply = get(ctx, known[i].name, &found);
+        const char *text = found ? RedisModule_CallReplyStringPtr(found, &len) : NULL;
         if (text) known[i].value = number_of(text, len);
         own_call_drop(reply);
     }

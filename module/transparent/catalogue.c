@@ -68,12 +68,8 @@ static long long number(RedisModuleCallReply *command, size_t i) {
 
 static bool has_word(RedisModuleCallReply *command, size_t element, const char *word) {
     RedisModuleCallReply *words = RedisModule_CallReplyArrayElement(command, element);
-    for (size_t i = 0; words && i < RedisModule_CallReplyLength(words); i++) {
-        size_t len;
-        const char *text =
-            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(words, i), &len);
-        if (text && len == strlen(word) && !memcmp(text, word, len)) return true;
-    }
+    for (size_t i = 0; words && i < RedisModule_CallReplyLength(words); i++)
+        if (own_call_told(RedisModule_CallReplyArrayElement(words, i), word)) return true;
     return false;
 }
 
@@ -95,13 +91,9 @@ static bool leaves_strings(RedisModuleCallReply *command) {
 
 /* "flags", of one of the places where a command names keys. */
 static bool is_no_key(RedisModuleCallReply *place) {
-    for (size_t i = 0; i + 1 < RedisModule_CallReplyLength(place); i += 2) {
-        size_t len;
-        const char *field =
-            RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(place, i), &len);
-        if (field && len == strlen("flags") && !memcmp(field, "flags", len))
+    for (size_t i = 0; i + 1 < RedisModule_CallReplyLength(place); i += 2)
+        if (own_call_told(RedisModule_CallReplyArrayElement(place, i), "flags"))
             return has_word(place, i + 1, "not_key");
-    }
     return false;
 }
 
