@@ -10,7 +10,6 @@
 #include "server/role.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* ---- Valkey: redismodule.h is Redis' own and knows nothing of these -------------------------- */
 
@@ -183,35 +182,28 @@ static void on_redis_trim(RedisModuleCtx *ctx, RedisModuleEvent e, uint64_t sub,
 
 /* ---- Valkey's imports of a file -------------------------------------------------------------- */
 
-/* What a migration says under a word, a copy that the caller frees; "": nothing. */
-static RedisModuleString *field(RedisModuleCtx *ctx, RedisModuleCallReply *migration,
-                                const char *word) {
+/* What a migration says under a word; NULL: nothing. */
+static RedisModuleCallReply *field(RedisModuleCallReply *migration, const char *word) {
     for (size_t i = 0; i + 1 < RedisModule_CallReplyLength(migration); i += 2)
         if (own_call_told(RedisModule_CallReplyArrayElement(migration, i), word))
-            return RedisModule_CreateStringFromCallReply(
-                RedisModule_CallReplyArrayElement(migration, i + 1));
-    return RedisModule_CreateString(ctx, "", 0);
+            return RedisModule_CallReplyArrayElement(migration, i + 1);
+    return NULL;
 }
 
-static bool says(RedisModuleCtx *ctx, RedisModuleCallReply *migration, const char *word,
-                 const char *wanted) {
-    RedisModuleString *value = field(ctx, migration, word);
-    bool same = !strcmp(RedisModule_StringPtrLen(value, NULL), wanted);
-    RedisModule_FreeString(ctx, value);
-    return same;
-}
-
-static bool is_import_under_way(RedisModuleCtx *ctx, RedisModuleCallReply *migration) {
+static bool is_import_under_way(RedisModuleCallReply *migration) {
     static const char *const over[] = {"success", "failed", "cancelled"};
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-        if (says(ctx, migration, "state", over[i])) return false;
-    return says(ctx, migration, "operation", "IMPORT");
+        if (own_call_told(field(migration, "state"), over[i])) return false;
+    return own_call_told(field(migration, "operation"), "IMPORT");
 }
 
 /* "0-99 200-200" */
-static void hide_ranges(const char *text) {
+static void hide_ranges(RedisModuleCallReply *ranges) {
+    RedisModuleString *copy = ranges ? RedisModule_CreateStringFromCallReply(ranges) : NULL;
+    const char *text = copy ? RedisModule_StringPtrLen(copy, NULL) : "";
     int first, last, len;
     for (; sscanf(text, "%d-%d %n", &first, &last, &len) >= 2; text += len) hide(first, last, true);
+    if (copy) RedisModule_FreeString(NULL, copy);
 }
 
 void migration_loaded(RedisModuleCtx *ctx) {
@@ -222,10 +214,7 @@ void migration_loaded(RedisModuleCtx *ctx) {
     bool listed = all && RedisModule_CallReplyType(all) == REDISMODULE_REPLY_ARRAY;
     for (size_t i = 0; listed && i < RedisModule_CallReplyLength(all); i++) {
         RedisModuleCallReply *migration = RedisModule_CallReplyArrayElement(all, i);
-        if (!is_import_under_way(ctx, migration)) continue;
-        RedisModuleString *ranges = field(ctx, migration, "slot_ranges");
-        hide_ranges(RedisModule_StringPtrLen(ranges, NULL));
-        RedisModule_FreeString(ctx, ranges);
+        if (is_import_under_way(migration)) hide_ranges(field(migration, "slot_ranges"));
     }
     own_call_drop(all);
 }
