@@ -97,7 +97,7 @@ static bool has_arrived(RedisModuleCtx *ctx, const char *key, size_t len) {
     int db = RedisModule_GetSelectedDb(ctx);
     uint32_t place = places_of_key(key, len);
     return maps_at(db, place) ? maps_served_at(db, place) != NULL
-                              : tryagain_ask(ctx, db, place) == TRYAGAIN_NO;
+                              : !tryagain_may_be_elsewhere(ctx, db, place);
 }
 
 /* ---- one key --------------------------------------------------------------------------------- */

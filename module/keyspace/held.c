@@ -94,7 +94,7 @@ void held_reply(RedisModuleCtx *ctx, int db, uint32_t place) {
 
 /* Whether a command for this place would be served now, or (`look`) never will be. */
 static bool is_decided(int db, uint32_t place, bool look) {
-    return maps_at(db, place) || tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_NO ||
+    return maps_at(db, place) || !tryagain_may_be_elsewhere(ckv.ctx, db, place) ||
            (look && tryagain_is_given_back(place));
 }
 

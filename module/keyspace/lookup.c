@@ -63,7 +63,7 @@ static lookup_answer leave_to_server(const record *r) {
 }
 
 static bool may_be_elsewhere(const record *r) {
-    return tryagain_ask(r->ctx, r->db, r->place) == TRYAGAIN_YES;
+    return tryagain_may_be_elsewhere(r->ctx, r->db, r->place);
 }
 
 /* Where there is no map. What is left to the server without being there is in the map, perhaps,

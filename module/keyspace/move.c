@@ -241,7 +241,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
  * node must not find another in its place. */
 static keyed_map *map_for(RedisModuleCtx *ctx, const incoming *in) {
     if (migration_awaits_map(in->db, in->place)) return NULL;
-    if (!maps_at(in->db, in->place) && tryagain_ask(ctx, in->db, in->place) == TRYAGAIN_YES)
+    if (!maps_at(in->db, in->place) && tryagain_may_be_elsewhere(ctx, in->db, in->place))
         return NULL;
     return map_home_make(ctx, in->db, in->place);
 }

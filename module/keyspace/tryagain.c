@@ -11,28 +11,28 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Asks for a key by a command that writes, but does and announces nothing where there is no such
- * key. Returns why the server refuses; 0: it does not. */
-static int refusal(RedisModuleString *name) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "persist", "s", name);
+/* Why the server has refused a call that has just been made; 0: it has not. */
+static int refusal(RedisModuleCallReply *reply) {
     if (!reply) return errno;
     RedisModule_FreeCallReply(reply);
     return 0;
 }
 
-/* The same by a command that reads. */
+/* Asks for a key by a command that writes, but does and announces nothing where there is no such
+ * key. */
+static int refusal_to_write(RedisModuleString *name) {
+    return refusal(own_call(ckv.ctx, "persist", "s", name));
+}
+
 static int refusal_to_read(RedisModuleString *name) {
-    RedisModuleCallReply *reply = own_call(ckv.ctx, "object|encoding", "cs", "ENCODING", name);
-    if (!reply) return errno;
-    RedisModule_FreeCallReply(reply);
-    return 0;
+    return refusal(own_call(ckv.ctx, "object|encoding", "cs", "ENCODING", name));
 }
 
 /* While the cluster is down the server refuses before it looks whose the slot is: nobody knows
  * (ENETDOWN). But where it may be read from (EROFS: cluster-allow-reads-when-down), a command that
  * reads is answered, or sent away. */
 static bool refused(RedisModuleString *name) {
-    int why = refusal(name);
+    int why = refusal_to_write(name);
     if (why != EROFS) return why == EPERM || why == ENETDOWN;
     return refusal_to_read(name) != 0;
 }
@@ -52,12 +52,12 @@ static bool is_elsewhere(int db, RedisModuleString *name, bool (*is)(RedisModule
     return elsewhere;
 }
 
-tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place) {
-    if (!places_are_slots() || role_follows(ctx)) return TRYAGAIN_NO;
+bool tryagain_may_be_elsewhere(RedisModuleCtx *ctx, int db, uint32_t place) {
+    if (!places_are_slots() || role_follows(ctx)) return false;
     RedisModuleString *name = places_name(place);
     bool elsewhere = is_elsewhere(db, name, refused);
     RedisModule_FreeString(ckv.ctx, name);
-    return elsewhere ? TRYAGAIN_YES : TRYAGAIN_NO;
+    return elsewhere;
 }
 
 bool tryagain_is_open(RedisModuleCtx *ctx, int db, RedisModuleString *key) {

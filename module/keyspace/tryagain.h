@@ -15,10 +15,8 @@
 
 #include "ckv.h"
 
-typedef enum tryagain_answer { TRYAGAIN_NO, TRYAGAIN_YES } tryagain_answer;
-
-/* To be asked for a place that has no map; `ctx` is the command's. */
-tryagain_answer tryagain_ask(RedisModuleCtx *ctx, int db, uint32_t place)
+/* Of a place that has no map here; `ctx` is the command's. */
+bool tryagain_may_be_elsewhere(RedisModuleCtx *ctx, int db, uint32_t place)
     __attribute__((warn_unused_result));
 
 /* Whether the server would send who asks for this record to another node, as it has no such key of

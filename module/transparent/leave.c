@@ -132,7 +132,7 @@ static bool is_on_its_way(RedisModuleString *key) {
     int db = how.db();
     RedisModule_SelectDb(ckv.ctx, db);
     return !maps_at(db, place) && !native_exists(ckv.ctx, key) &&
-           tryagain_ask(ckv.ctx, db, place) == TRYAGAIN_YES;
+           tryagain_may_be_elsewhere(ckv.ctx, db, place);
 }
 
 /* What comes with a slot that arrives by atomic migration waits for nothing. */
