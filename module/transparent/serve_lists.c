@@ -1,14 +1,11 @@
 /* serve_lists.c: SCAN, KEYS, RANDOMKEY. See serve_lists.h. */
 #include "transparent/serve_lists.h"
 
-#include "commands/commands.h"
 #include "keyspace/maps.h"
 #include "keyspace/native.h"
 #include "keyspace/prefixes.h"
-#include "server/acl.h"
 #include "server/own_call.h"
 #include "server/reply.h"
-#include "server/role.h"
 #include "transparent/scanning.h"
 
 #include <inttypes.h>
@@ -21,21 +18,9 @@
  */
 #define PAGES 30
 
-/* Replies those keys of an array that are wanted, into an array that is begun; returns how many. */
-static long reply_wanted(RedisModuleCtx *ctx, RedisModuleCallReply *keys, scanning_wanted *wanted) {
-    long replied = 0;
-    size_t n = keys ? RedisModule_CallReplyLength(keys) : 0;
-    for (size_t i = 0; i < n; i++) {
-        RedisModuleString *key =
-            RedisModule_CreateStringFromCallReply(RedisModule_CallReplyArrayElement(keys, i));
-        if (!key) continue;
-        if (wanted(ctx, key)) {
-            RedisModule_ReplyWithString(ctx, key);
-            replied++;
-        }
-        RedisModule_FreeString(ctx, key);
-    }
-    return replied;
+static void reply_keys(RedisModuleCtx *ctx, const scanned *s) {
+    RedisModule_ReplyWithArray(ctx, (long)s->count);
+    for (size_t i = 0; i < s->count; i++) RedisModule_ReplyWithString(ctx, s->keys[i]);
 }
 
 /* ---- SCAN ------------------------------------------------------------------------------------ */
@@ -110,8 +95,7 @@ static void reply_scan(RedisModuleCtx *ctx, uint64_t cursor, const scanned *s) {
     RedisModuleString *text = RedisModule_CreateStringPrintf(ctx, "%" PRIu64, cursor);
     RedisModule_ReplyWithString(ctx, text);
     RedisModule_FreeString(ctx, text);
-    RedisModule_ReplyWithArray(ctx, (long)s->count);
-    for (size_t i = 0; i < s->count; i++) RedisModule_ReplyWithString(ctx, s->keys[i]);
+    reply_keys(ctx, s);
 }
 
 /* Whether the server has no keys of its own for the phase that begins. */
@@ -129,7 +113,7 @@ static bool is_too_little(const scanned *s, scan_phase phase, const scan_positio
 
 int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     scan_position p;
-    scanned s = {NULL, 0, 0};
+    scanned s = {0};
     if (argc < 2) return RedisModule_WrongArity(ctx);
     scanning_look_for_moves();
     bool given = !read_cursor(argv[1], &p), done, goes_on;
@@ -151,16 +135,17 @@ int serve_scan(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* ---- KEYS ------------------------------------------------------------------------------------ */
 
 int serve_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    scanned s = {0};
     if (argc != 2) return RedisModule_WrongArity(ctx);
     RedisModuleCallReply *native = scanning_ask(ctx, "keys", argv[1], NULL, 0);
     if (!scanning_is_array(native)) return native_reply(ctx, native);
     RedisModuleCallReply *records = scanning_ask(ctx, "ckeys", argv[1], NULL, 0);
-    RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
-    long replied = reply_wanted(ctx, native, scanning_is_users);
-    if (scanning_is_array(records)) replied += reply_wanted(ctx, records, scanning_is_served);
-    RedisModule_ReplySetArrayLength(ctx, replied);
+    scanned_take(ctx, &s, native, scanning_is_users);
+    if (scanning_is_array(records)) scanned_take(ctx, &s, records, scanning_is_served);
     RedisModule_FreeCallReply(native);
     own_call_drop(records);
+    reply_keys(ctx, &s);
+    scanned_free(ctx, &s);
     return REDISMODULE_OK;
 }
 
