@@ -26,11 +26,9 @@ void own_records_start(RedisModuleCtx *ctx) {
     role_listen(note_role);
 }
 
-void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len) {
+void own_records_note(RedisModuleCtx *ctx, int db, const RedisModuleString *name) {
     if (!ckv.shared.follows || !is_writable_replica(ctx) || role_repeats(ctx)) return;
-    RedisModuleString *name = RedisModule_CreateString(NULL, (const char *)key, len);
     numbered_add(&names, (uint64_t)db, name);
-    RedisModule_FreeString(NULL, name);
 }
 
 bool own_records_have(int db, const RedisModuleString *key) {

@@ -12,7 +12,7 @@
 void own_records_start(RedisModuleCtx *ctx);
 
 /* A record has been given an expiry by a command. */
-void own_records_note(RedisModuleCtx *ctx, int db, const uint8_t *key, size_t len);
+void own_records_note(RedisModuleCtx *ctx, int db, const RedisModuleString *name);
 
 /* Other data takes the place of all there is. */
 void own_records_forget(void);

@@ -172,7 +172,7 @@ static int64_t seen_from(const record *r, int64_t at_ms) {
 static void note_expiry(const record *r, uint16_t code, uint64_t base) {
     if (code == EXPIRY_NONE) return;
     due_note(r->db, r->name, expiry_ms(code, base), r->now_ms);
-    own_records_note(r->ctx, r->db, r->key.key, r->key.len);
+    own_records_note(r->ctx, r->db, r->name);
 }
 
 static bool may_write(const record *r, size_t key_len, size_t value_len) {
