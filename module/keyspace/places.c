@@ -115,8 +115,8 @@ RedisModuleString *places_name(uint32_t place) {
     return RedisModule_CreateString(NULL, text, len);
 }
 
-/* The place that a name stands for in a layout. "ckv:07" is not "ckv:7". */
-static uint32_t place_in(const RedisModuleString *name, uint32_t of_layout) {
+/* "ckv:07" is not "ckv:7". */
+uint32_t places_of_name_in(const RedisModuleString *name, uint32_t of_layout) {
     size_t len, prefix = strlen(CKV_MAP_PREFIX);
     const char *text = RedisModule_StringPtrLen(name, &len);
     char expected[NAME_MAX_LEN];
@@ -131,9 +131,5 @@ static uint32_t place_in(const RedisModuleString *name, uint32_t of_layout) {
 }
 
 uint32_t places_of_name(const RedisModuleString *name) {
-    return place_in(name, layout);
-}
-
-uint32_t places_of_name_in(const RedisModuleString *name, uint32_t of_layout) {
-    return place_in(name, of_layout);
+    return places_of_name_in(name, layout);
 }
