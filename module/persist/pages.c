@@ -99,7 +99,7 @@ map *pages_load(RedisModuleIO *io, const uint8_t codec_ids[256]) {
     for (int i = 0; i < MAP_HEAD; i++) head[i] = RedisModule_LoadUnsigned(io);
     if (RedisModule_IsIOError(io)) return NULL;
     loading l = {io, map_load_head(&ckv.shared, head), codec_ids};
-    uint32_t buckets = (uint32_t)head[2];
+    uint32_t buckets = (uint32_t)head[MAP_HEAD_BUCKETS];
     for (uint32_t i = 0, read; l.m && i < buckets; i += read) {
         read = load_piece(&l, i, buckets);
         if (read) continue;

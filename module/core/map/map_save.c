@@ -13,19 +13,24 @@
 
 void map_save_head(const map *m, uint64_t head[MAP_HEAD]) {
     uncounted_count_out(m->shared);
-    const uint64_t numbers[MAP_HEAD] = {m->secret[0], m->secret[1], m->buckets, m->totals.key_bytes,
-                                        m->totals.value_bytes};
-    memcpy(head, numbers, sizeof numbers);
+    memcpy(&head[MAP_HEAD_SECRET], m->secret, sizeof m->secret);
+    head[MAP_HEAD_BUCKETS] = m->buckets;
+    head[MAP_HEAD_KEY_BYTES] = m->totals.key_bytes;
+    head[MAP_HEAD_VALUE_BYTES] = m->totals.value_bytes;
 }
 
 map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]) {
-    return head[2] == 0 || head[2] > MAP_BUCKETS_MAX ? NULL : map_new(shared, head);
+    uint64_t buckets = head[MAP_HEAD_BUCKETS];
+    bool sane = buckets > 0 && buckets <= MAP_BUCKETS_MAX;
+    return sane ? map_new(shared, &head[MAP_HEAD_SECRET]) : NULL;
 }
 
 void map_load_end(map *m, const uint64_t head[MAP_HEAD]) {
     const map_totals *t = &m->totals;
-    m->totals.key_bytes = map_at_most(head[3], t->records * MAP_KEY_MAX + t->large_bytes);
-    m->totals.value_bytes = map_at_most(head[4], t->records * CODEC_ZSTD_MAX + t->large_bytes);
+    m->totals.key_bytes =
+        map_at_most(head[MAP_HEAD_KEY_BYTES], t->records * MAP_KEY_MAX + t->large_bytes);
+    m->totals.value_bytes =
+        map_at_most(head[MAP_HEAD_VALUE_BYTES], t->records * CODEC_ZSTD_MAX + t->large_bytes);
 }
 
 /* Members have the shape of their stem, which ends with a digit. */

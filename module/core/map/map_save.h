@@ -16,11 +16,13 @@
 #include "map/map.h"
 
 #define MAP_SAVE_NO_CODEC 255 /* in the table of ids: there is no such codec */
-#define MAP_HEAD          5   /* numbers */
 #define MAP_BUCKETS_MAX   (UINT32_MAX / 2)
 
+/* The numbers of a head, in their order. */
+enum { MAP_HEAD_SECRET, MAP_HEAD_BUCKETS = 2, MAP_HEAD_KEY_BYTES, MAP_HEAD_VALUE_BYTES, MAP_HEAD };
+
 void map_save_head(const map *m, uint64_t head[MAP_HEAD]);
-/* A map without records, to which all of head[2] buckets are to be loaded, and then
+/* A map without records, to which all of its buckets are to be loaded, and then
  * map_load_end(), which believes the raw bytes as far as the records may have them: to count them
  * would take decoding all. NULL: damaged or out of memory. */
 map *map_load_head(map_shared *shared, const uint64_t head[MAP_HEAD]);

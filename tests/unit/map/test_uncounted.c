@@ -118,7 +118,7 @@ static void test_counted_here_first(void) {
     map *m = new_map();
     write_all(m, LEN + 1);
     map_save_head(m, head);
-    CHECK(count > 0 && head[4] == KEYS * (LEN + 1) && group_follows(m));
+    CHECK(count > 0 && head[MAP_HEAD_VALUE_BYTES] == KEYS * (LEN + 1) && group_follows(m));
     bring_back();
     CHECK(m->totals.value_bytes == KEYS * (LEN + 1));
     write_all(m, LEN + 2);
