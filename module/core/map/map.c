@@ -79,8 +79,7 @@ static uint8_t add_uses(const map_pos *pos, uint8_t added) {
 /* In the page where it is. False: out of memory, or the page has no room. */
 static bool set_code(map *m, const map_pos *pos, uint16_t code, uint64_t base) {
     int grown = (int)page_expiry_growth(pos->p, code);
-    uint32_t n;
-    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    page **at = map_page_at(m, pos);
     if (pos->p->used + grown > PAGE_BYTES || !map_make_room(m, at, grown)) return false;
     uint64_t held = map_base_of(m, *at, base);
     page_set_code(*at, pos->slot, expiry_rebase(code, base, held), held);
@@ -95,8 +94,7 @@ static bool rewrite_young(map *m, const map_pos *pos, const codec_value *value, 
     bool expires = page_code(pos->p, pos->slot) != EXPIRY_NONE;
     size_t old_len = l->value_len - 1u;
     if (!map_young_fits(m, l, value->len) || !set_code(m, pos, code, base)) return false;
-    uint32_t n;
-    page *p = bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    page *p = *map_page_at(m, pos);
     if (p->flags & PAGE_USES) page_set_uses(p, pos->slot, uses);
     map_young_rewrite(m, l, value->bytes, value->len);
     m->totals.expiring += code != EXPIRY_NONE;
@@ -191,8 +189,7 @@ bool map_set_expiry(map *m, map_key *k, const map_pos *pos, uint16_t code, uint6
 void map_note_use(map *m, map_pos *pos) {
     uint8_t known = page_uses(pos->p, pos->slot);
     int grown = (int)page_uses_growth(pos->p);
-    uint32_t n;
-    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    page **at = map_page_at(m, pos);
     map_size before = map_size_now(m);
     if (known == PAGE_USES_MAX || pos->p->used + grown > PAGE_BYTES || !map_make_room(m, at, grown))
         return;

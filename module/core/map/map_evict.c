@@ -97,14 +97,13 @@ static bool lies_behind(const void *candidates, uint32_t a, uint32_t b) {
 static bool take_out(map *m, uint32_t bucket_index, const candidate *from, map_gone *told,
                      void *context) {
     uint8_t bytes[MAP_KEY_ROOM];
-    uint32_t n;
     size_t len;
-    page *p = bucket_pages(map_bucket(m, bucket_index), &n)[from->page_index];
-    const uint8_t *key = map_key_of_slot(m, p, from->slot, bytes, &len);
+    map_pos pos = {
+        .slot = from->slot, .page_index = from->page_index, .bucket_index = bucket_index};
+    pos.p = *map_page_at(m, &pos);
+    const uint8_t *key = map_key_of_slot(m, pos.p, pos.slot, bytes, &len);
     if (!key) return false;
     told(context, key, len);
-    map_pos pos = {
-        .p = p, .slot = from->slot, .page_index = from->page_index, .bucket_index = bucket_index};
     map_take_out(m, len, &pos);
     return true;
 }

@@ -11,6 +11,12 @@ static inline bucket *map_bucket(const map *m, uint32_t index) {
     return &m->segments[index / MAP_SEGMENT - 1][index % MAP_SEGMENT];
 }
 
+/* Where the bucket has the page of a record: the page may come to lie elsewhere. */
+static inline page **map_page_at(const map *m, const map_pos *pos) {
+    uint32_t n;
+    return &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+}
+
 /* The id of the codec that is written with. */
 static inline uint8_t map_codec(const map *m) {
     return codecs_current_id(&m->shared->codecs);

@@ -62,13 +62,11 @@ bool map_keys_read(map_keys *keys, const page_walk *at) {
 
 void map_remove_slot(map *m, const map_pos *pos) {
     page *p = pos->p;
-    bucket *b = map_bucket(m, pos->bucket_index);
     page_delete(p, pos->slot);
-    uint32_t n;
     if (p->slots == 0)
-        map_remove_page(m, b, pos->page_index, NULL);
+        map_remove_page(m, map_bucket(m, pos->bucket_index), pos->page_index, NULL);
     else
-        map_trim_page(m, &bucket_pages(b, &n)[pos->page_index]);
+        map_trim_page(m, map_page_at(m, pos));
 }
 
 bool map_move(map *m, map_key *k, const map_pos *pos, uint16_t code, uint64_t base) {

@@ -148,8 +148,7 @@ bool map_overwrite(map *m, const page_key *pk, const map_pos *pos, const map_rec
     shape s = shape_of(pk, r);
     int grown = page_regrowth(p, pos->slot, s.len) + (int)page_expiry_growth(p, r->code);
     if (p->used + grown > PAGE_BYTES) return false;
-    uint32_t n;
-    page **at = &bucket_pages(map_bucket(m, pos->bucket_index), &n)[pos->page_index];
+    page **at = map_page_at(m, pos);
     if (!map_make_room(m, at, grown)) return false;
     p = *at;
     /* In this order: a value that shrinks may make the room for its expiry. */

@@ -122,13 +122,10 @@ static bool settled_record(map *m, map_key *k, const map_pos *pos, const codec_v
 /* Places the record beside the young one that it is to replace, and lets `pos` follow that one.
  * False: out of memory, nothing changed. */
 static bool place_beside(map *m, map_key *k, const map_record *r, map_pos *pos) {
-    bucket *b = map_bucket(m, pos->bucket_index);
-    map_target to = {.b = b, .codec = map_codec(m)};
-    uint32_t slot, n, before = pos->p->slots;
-    page **at = map_place(m, &to, k, r, &slot);
-    if (!at) return false;
-    page **pages = bucket_pages(b, &n);
-    pos->p = pages[pos->page_index];
+    map_target to = {.b = map_bucket(m, pos->bucket_index), .codec = map_codec(m)};
+    uint32_t slot, before = pos->p->slots;
+    if (!map_place(m, &to, k, r, &slot)) return false;
+    pos->p = *map_page_at(m, pos);
     uint32_t added = pos->p->slots - before; /* with a head, or in another page */
     if (added > 0 && slot - (added - 1) <= pos->slot) pos->slot += added;
     return true;
