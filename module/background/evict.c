@@ -64,8 +64,10 @@ static size_t kept_for_others(void) {
     return evict.reservation_kept ? evict.reserved : 0;
 }
 
+/* Not where nothing may expire: a replica holds what its primary holds, whatever its own maxmemory
+ * says. */
 static bool may_evict(RedisModuleCtx *ctx) {
-    return maxmemory_now()->evicts && !room_exhausted() && role_may_evict(ctx);
+    return maxmemory_now()->evicts && !room_exhausted() && role_may_expire(ctx);
 }
 
 /* Whether there are records that the setting may be held for. */

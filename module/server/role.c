@@ -114,11 +114,6 @@ void role_write_own(bool again) {
     if (again) settings_set(ckv.ctx, "replica-read-only", "no");
 }
 
-/* A replica holds what its primary holds, whatever its own maxmemory says. */
-bool role_may_evict(RedisModuleCtx *ctx) {
-    return role_may_expire(ctx);
-}
-
 bool role_mirrors(void) {
     int mirrors = REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_CLUSTER;
     return (role_flags(NULL) & mirrors) == mirrors;

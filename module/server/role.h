@@ -62,7 +62,4 @@ bool role_keeps_expired(RedisModuleCtx *ctx);
 bool role_write_primarys(void);
 void role_write_own(bool again);
 
-/* Whether records may be evicted here. */
-bool role_may_evict(RedisModuleCtx *ctx);
-
 #endif
