@@ -105,7 +105,7 @@ static int start(RedisModuleCtx *ctx) {
 static void give_back(void) {
     RedisModule_FreeThreadSafeContext(ckv.ctx);
     config_give_back();
-    held_forget();
+    held_give_back();
     served_give_back();
     no_touch_give_back();
     own_call_give_back();

@@ -49,7 +49,7 @@ void held_know(const char *name, RedisModuleCmdFunc function) {
     commands.list[i].function = function;
 }
 
-void held_forget(void) {
+void held_give_back(void) {
     for (size_t i = 0; i < commands.count; i++) RedisModule_Free(commands.list[i].name);
     RedisModule_Free(commands.list);
 }

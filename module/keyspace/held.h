@@ -16,8 +16,8 @@
 
 /* What runs a command of this name; for each that may be held. */
 void held_know(const char *name, RedisModuleCmdFunc function);
-/* Gives back what is known of them: the module is not loaded after all. */
-void held_forget(void);
+/* The module is not loaded after all. */
+void held_give_back(void);
 
 /* Holds the client of the running command, which has not replied yet, or replies TRYAGAIN. */
 void held_reply(RedisModuleCtx *ctx, int db, uint32_t place);
