@@ -123,10 +123,10 @@ static written writes(const char *name) {
     return WRITTEN_NOTHING;
 }
 
-/* What was replied, if it is a number. */
-static long long number_of(RedisModuleCallReply *reply) {
+/* What was replied, if it is a number; else `other`. */
+static long long number_of(RedisModuleCallReply *reply, long long other) {
     bool number = reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER;
-    return number ? RedisModule_CallReplyInteger(reply) : -1;
+    return number ? RedisModule_CallReplyInteger(reply) : other;
 }
 
 /* In a cluster who repeats what was done is told of each string that has moved in: a slot's first
@@ -171,7 +171,7 @@ static bool wrote_nothing(const char *name, RedisModuleString **argv, int argc,
                           RedisModuleCallReply *reply) {
     int type = RedisModule_CallReplyType(reply);
     if (type == REDISMODULE_REPLY_UNKNOWN || type == REDISMODULE_REPLY_ERROR) return true;
-    if (!strcmp(name, "setnx")) return number_of(reply) == 0;
+    if (!strcmp(name, "setnx")) return number_of(reply, -1) == 0;
     size_t len;
     if (!strcmp(name, "setrange")) return !RedisModule_StringPtrLen(argv[3], &len) || len == 0;
     if (strcmp(name, "set") != 0) return false;
@@ -225,7 +225,7 @@ int native_run(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     /* What somebody watches has to stay where it is, unless it is written. */
     if (other_type || wrote_nothing(name, argv, argc, reply)) what = WRITTEN_NOTHING;
     /* Replicas make a record also of a long value that comes in one piece. */
-    bool is_long = what == WRITTEN_PART && number_of(reply) > NATIVE_CHANGED_IN_PART;
+    bool is_long = what == WRITTEN_PART && number_of(reply, -1) > NATIVE_CHANGED_IN_PART;
     if (what == WRITTEN_NOTHING) note_if_long(argv[1], reply);
     native_reply(ctx, reply);
     if (what == WRITTEN_NOTHING) return REDISMODULE_OK;
@@ -256,9 +256,7 @@ long long native_count_of(RedisModuleCtx *ctx, RedisModuleString *key) {
     bool deletes = !strcmp(name, "del") || !strcmp(name, "unlink");
     bool there = native_exists(ctx, key);
     RedisModuleCallReply *reply = native_call(ctx, NATIVE_KEEPS_SILENT, name, &key, 1);
-    long long n = there && !(deletes && native_exists(ctx, key));
-    if (reply && RedisModule_CallReplyType(reply) == REDISMODULE_REPLY_INTEGER)
-        n = RedisModule_CallReplyInteger(reply);
+    long long n = number_of(reply, there && !(deletes && native_exists(ctx, key)));
     own_call_drop(reply);
     return n;
 }
