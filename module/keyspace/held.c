@@ -71,7 +71,7 @@ static int run_again(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 static bool tracks_keys(RedisModuleCtx *ctx) {
-    RedisModuleClientInfo info = {.version = REDISMODULE_CLIENTINFO_VERSION};
+    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
     return RedisModule_GetClientInfoById(&info, RedisModule_GetClientId(ctx)) != REDISMODULE_OK ||
            info.flags & REDISMODULE_CLIENTINFO_FLAG_TRACKING;
 }

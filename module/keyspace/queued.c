@@ -43,10 +43,14 @@ static struct {
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-bool queued_in_transaction(uint64_t client) {
+/* REDISMODULE_CLIENTINFO_FLAG_*; not of who is gone. */
+static bool has_flag(uint64_t client, uint64_t flag) {
     RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
-           info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI;
+    return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK && info.flags & flag;
+}
+
+bool queued_in_transaction(uint64_t client) {
+    return has_flag(client, REDISMODULE_CLIENTINFO_FLAG_MULTI);
 }
 
 static void leave_clients(uint64_t client) {
@@ -199,10 +203,7 @@ bool queued_awaits_unknown(void) {
 }
 
 static bool still_waits(uint64_t client) {
-    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-    return client == QUEUED_ANYBODY ||
-           (RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
-            info.flags & REDISMODULE_CLIENTINFO_FLAG_BLOCKED);
+    return client == QUEUED_ANYBODY || has_flag(client, REDISMODULE_CLIENTINFO_FLAG_BLOCKED);
 }
 
 void queued_await_look(void) {
