@@ -149,17 +149,17 @@ void encoders_want(unsigned threads) {
     pthread_mutex_unlock(&desk.lock);
 }
 
-bool encoders_there(void) {
-    pthread_mutex_lock(&desk.lock);
-    if (desk.threads == 0 && desk.wanted > 0 && thread_start(encoder)) desk.threads++;
-    bool any = desk.threads > 0 && desk.wanted > 0;
-    pthread_mutex_unlock(&desk.lock);
-    return any;
-}
-
 /* One more thread, if one is wanted. */
 static void start_one(void) {
     if (desk.threads < desk.wanted && thread_start(encoder)) desk.threads++;
+}
+
+bool encoders_there(void) {
+    pthread_mutex_lock(&desk.lock);
+    if (desk.threads == 0) start_one();
+    bool any = desk.threads > 0 && desk.wanted > 0;
+    pthread_mutex_unlock(&desk.lock);
+    return any;
 }
 
 void encoders_give(encoder_job *j) {
