@@ -137,9 +137,7 @@ static void tell_next_slot(cluster_scan *s, uint32_t slot) {
 static void keep_slots(cluster_scan *s, scanned *keys, size_t from, uint32_t first, uint32_t last) {
     size_t kept = from;
     for (size_t i = from; i < keys->count; i++) {
-        size_t len;
-        const char *key = RedisModule_StringPtrLen(keys->keys[i], &len);
-        uint32_t slot = hash_slot_of_key(key, len);
+        uint32_t slot = places_of_string(keys->keys[i]);
         if (slot >= first && slot <= last)
             keys->keys[kept++] = keys->keys[i];
         else
