@@ -58,17 +58,22 @@ static void hold(const removed *r) {
 
 /* No client's doing: one that tracks all but its own changes is told as well. */
 static void tell(RedisModuleCtx *ctx, const removed *r) {
+    RedisModule_SelectDb(ctx, r->db);
     RedisModule_SelectDb(ckv.ctx, r->db);
     quiet_signal_modified(ckv.ctx, r->key);
     RedisModule_NotifyKeyspaceEvent(ctx, r->type, r->event, r->key);
 }
 
+static void hold_or_tell(RedisModuleCtx *ctx, const removed *r) {
+    if (held.on)
+        hold(r);
+    else
+        tell(ctx, r);
+}
+
 void removals_tell(RedisModuleCtx *ctx, RedisModuleString *key, int type, const char *event) {
     removed r = {key, event, RedisModule_GetSelectedDb(ctx), type};
-    if (held.on)
-        hold(&r);
-    else
-        tell(ctx, &r);
+    hold_or_tell(ctx, &r);
 }
 
 void removals_defer(void) {
@@ -83,7 +88,6 @@ void removals_tell_deferred(RedisModuleCtx *ctx) {
     held.list = NULL;
     held.count = held.room = 0;
     for (size_t i = 0; i < count; i++) {
-        RedisModule_SelectDb(ctx, list[i].db);
         tell(ctx, &list[i]);
         RedisModule_FreeString(NULL, list[i].key);
     }
@@ -112,8 +116,7 @@ void removals_announce(RedisModuleCtx *ctx, removals *all, removals_cause cause)
         gone[i] = (removed){all->keys[i], event, all->parts[i].db, type};
     all->count = 0;
     for (size_t i = 0; i < count; i++) {
-        RedisModule_SelectDb(ctx, gone[i].db);
-        removals_tell(ctx, gone[i].key, type, event);
+        hold_or_tell(ctx, &gone[i]);
         RedisModule_FreeString(NULL, gone[i].key);
     }
     RedisModule_Free(gone);
