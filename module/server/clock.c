@@ -5,7 +5,6 @@
 #include "server/server_info.h"
 #include "server/within.h"
 
-#include <stdbool.h>
 #include <time.h>
 
 #define BELIEVED_US 100

@@ -8,8 +8,6 @@
 #include "map/map_save.h"
 #include "map/map_uncounted.h"
 
-#include <string.h>
-
 #define KEYS    2000
 #define LEN     700
 #define TRAINED 200
