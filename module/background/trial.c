@@ -18,10 +18,10 @@ static struct kept {
     size_t used, at;
     double seen, share;
     double raw, current, candidate;
-} kept[2];
+} kept[TRIAL_KINDS];
 
 void trial_clear(void) {
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < TRIAL_KINDS; kind++) {
         free(kept[kind].bytes);
         kept[kind] = (struct kept){0};
     }
@@ -68,7 +68,7 @@ static void try_next(struct kept *k, trial_kind kind, const codec *candidate) {
 }
 
 bool trial_step(const codec *candidate, uint64_t deadline_us) {
-    for (int kind = TRIAL_KEY; kind <= TRIAL_VALUE; kind++) {
+    for (int kind = 0; kind < TRIAL_KINDS; kind++) {
         while (kept[kind].at < kept[kind].used) {
             try_next(&kept[kind], (trial_kind)kind, candidate);
             if (clock_monotonic_us() >= deadline_us) return false;
@@ -79,9 +79,9 @@ bool trial_step(const codec *candidate, uint64_t deadline_us) {
 
 double trial_saved(const codec *candidate) {
     map_totals all = maps_totals().totals;
-    const double stored[2] = {(double)all.key_bytes, (double)all.value_bytes};
+    const double stored[TRIAL_KINDS] = {(double)all.key_bytes, (double)all.value_bytes};
     double now = (double)codecs_current(&ckv.shared.codecs)->bytes, then = (double)candidate->bytes;
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < TRIAL_KINDS; kind++) {
         if (kept[kind].raw == 0) continue;
         now += stored[kind] * kept[kind].current / kept[kind].raw;
         then += stored[kind] * kept[kind].candidate / kept[kind].raw;

@@ -10,7 +10,7 @@
 
 #include "core/codec/codec.h"
 
-typedef enum trial_kind { TRIAL_KEY, TRIAL_VALUE } trial_kind;
+typedef enum trial_kind { TRIAL_KEY, TRIAL_VALUE, TRIAL_KINDS } trial_kind;
 
 /* Forgets what was kept. */
 void trial_clear(void);
