@@ -34,7 +34,7 @@ import time
 import fleet
 import report
 from load import progress
-from measure import machine, version
+from measure import told
 from server import ROOT, Failed
 
 
@@ -87,12 +87,10 @@ def compared(verb, module, of_files):
     def run(options):
         began = time.monotonic()
         rows = getattr(importlib.import_module(module), verb if module == "stores" else "run")(options)
-        servers = [options.redis_server, getattr(options, "valkey_server", None), "memcached"]
+        others = filter(None, [getattr(options, "valkey_server", None), "memcached"])
         files = [f"--data {os.path.basename(path)}" for path in options.data or [] if of_files]
-        return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "records": options.records,
-                "servers": [version(server, "--version") for server in servers if server],
-                "command": " ".join([f"bench/compare.py {verb} --records {options.records}", *files]),
-                "seconds": time.monotonic() - began, "rows": rows}
+        line = " ".join([f"bench/compare.py {verb} --records {options.records}", *files])
+        return told(options, began, line, {"rows": rows}, others)
     return run
 
 

@@ -71,6 +71,4 @@ def run(options):
     if len(files) >= MIXED:
         mixed = files[::len(files) // MIXED][:MIXED]
         rows.append(compared(options, "mix of " + ", ".join(data.name.split(".")[0] for data in mixed), of_mix(mixed, options.records)))
-    return {"date": time.strftime("%Y-%m-%d"), "machine": measure.machine(), "records": options.records, "rows": rows,
-            "servers": [measure.version(options.redis_server, "--version")], "seconds": time.monotonic() - began,
-            "command": "make bench-estimate"}
+    return measure.told(options, began, "make bench-estimate", {"rows": rows})

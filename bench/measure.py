@@ -27,14 +27,19 @@ def version(*line):
     return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
+def told(options, began, line, found, others=()):
+    """What a verb has found since `began`, and with what; `line` is how it was called, `others` are servers beside Redis."""
+    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(),
+            "servers": [version(server, "--version") for server in (options.redis_server, *others)],
+            "records": options.records, **found, "seconds": time.monotonic() - began, "command": line}
+
+
 def by_file(options, file, line):
     """What is told of a verb that measures one file of data after the other; `line` is how it was called."""
     began = time.monotonic()
     files = [Data(path) for path in options.data]
     found = {data.name: file(options, data) for data in files}
-    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
-            "records": options.records, "files": found, "seconds": time.monotonic() - began,
-            "command": " ".join(["bench/compare.py", line, *(f"--data {data.name}" for data in files)])}
+    return told(options, began, " ".join(["bench/compare.py", line, *(f"--data {data.name}" for data in files)]), {"files": found})
 
 
 def used_memory(server):

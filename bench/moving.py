@@ -5,7 +5,7 @@ import subprocess
 import time
 
 from load import BENCH, Data, bench, fill, progress
-from measure import machine, used_memory, version
+from measure import told, used_memory
 from server import Failed, Server
 
 RATE = 20_000
@@ -78,7 +78,6 @@ def run(options):
         after = rest(load, "strings of the server's own again", options.rounds)
         progress.step("every value")
         bench(server, "strings", data, options.records, "--first", "0", "--mode", "read", "--pipeline", 50)
-    return {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
-            "records": options.records, "data": data.name, "before": before, "in": moved_in, "within": within, "out": moved_out,
-            "after": after, "memory": load.memory, "seconds": time.monotonic() - began,
-            "command": f"bench/compare.py moving --records {options.records} --rounds {options.rounds} --data {data.name}"}
+    return told(options, began, f"bench/compare.py moving --records {options.records} --rounds {options.rounds} --data {data.name}",
+                {"data": data.name, "before": before, "in": moved_in, "within": within, "out": moved_out, "after": after,
+                 "memory": load.memory})

@@ -5,7 +5,7 @@ import os
 import time
 
 from load import DEPTH, Data, fill, progress
-from measure import growth, machine, medians, redis_benchmark, settle, version
+from measure import growth, medians, redis_benchmark, settle, told
 from server import ROOT, Server
 
 # What is compared, and the lines of redis.conf by which it differs; the first is what the others are measured against.
@@ -75,8 +75,6 @@ def memory(options, data):
 def run(options):
     data = Data(options.data[0] if options.data else None)
     began = time.monotonic()
-    found = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "servers": [version(options.redis_server, "--version")],
-             "records": options.records, "data": data.name, "memory": memory(options, data), "speed": speed(options, data)}
-    return {**found, "seconds": time.monotonic() - began,
-            "command": f"bench/compare.py transparent --records {options.records} --requests {options.requests} "
-                       f"--rounds {options.rounds} --data {data.name}"}
+    found = {"data": data.name, "memory": memory(options, data), "speed": speed(options, data)}
+    return told(options, began, f"bench/compare.py transparent --records {options.records} --requests {options.requests} "
+                                f"--rounds {options.rounds} --data {data.name}", found)
