@@ -211,7 +211,7 @@ PARTS = {"expiry": expiry, "hits": hits, "limit": limit}
 
 
 def run(options, found, part):
-    data = Data(options.data[0] if options.data else None)
+    data = Data.first(options)
     found[part] = PARTS[part](options, data.values)
     found["about"] = {"date": str(date.today()), "data": data.name, "scale": options.scale, "machine": platform.machine(),
                       "command": "make bench-cache"}

@@ -54,7 +54,7 @@ def one(options, values, set_, get, expiretime):
 
 
 def run(options):
-    data = load.Data(options.data[0] if options.data else None)
+    data = load.Data.first(options)
     values = data.values
     used = [values[i % len(values)] for i in range(options.records)] if options.records < len(values) else values
     results = {"SET": one(options, values, "SET", "GET", "PEXPIRETIME"),

@@ -59,6 +59,11 @@ class Data:
         self.name = os.path.basename(given) if given else "Debian package descriptions"
         self.keys = generated.KINDS[given][1] if given in generated.KINDS else "sequential"
 
+    @classmethod
+    def first(cls, options):
+        """For verbs that measure one file."""
+        return cls(options.data[0] if options.data else None)
+
     @functools.cached_property
     def values(self):
         if not self.given:

@@ -65,7 +65,7 @@ def rest(load, what, runs):
 
 
 def run(options):
-    data = Data(options.data[0] if options.data else None)
+    data = Data.first(options)
     began = time.monotonic()
     with Server(options) as server:
         progress.step("load")

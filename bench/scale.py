@@ -275,5 +275,5 @@ def run(options, found, part):
 
 def throughput(options):
     """The speed alone, with as many requests as are told."""
-    data = Data(options.data[0] if options.data else None)
+    data = Data.first(options)
     return {"speed": {"records": options.records, "figures": speed(options, options.records, data, options.requests)}}

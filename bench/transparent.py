@@ -73,7 +73,7 @@ def memory(options, data):
 
 
 def run(options):
-    data = Data(options.data[0] if options.data else None)
+    data = Data.first(options)
     began = time.monotonic()
     found = {"data": data.name, "memory": memory(options, data), "speed": speed(options, data)}
     return told(options, began, f"bench/compare.py transparent --records {options.records} --requests {options.requests} "
