@@ -80,9 +80,7 @@ class Workload:
 
 
 def peak(server):
-    with open(f"/proc/{server.process.pid}/status") as f:
-        rss = next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM"))
-    return {"used_memory": int(server.info("memory")["used_memory_peak"]), "rss": rss}
+    return {"used_memory": int(server.info("memory")["used_memory_peak"]), "rss": server.status_bytes("VmHWM")}
 
 
 def grown(before, after):

@@ -126,6 +126,11 @@ class Process:
         with open(self.log_path, errors="replace") as f:
             return f.read()
 
+    def status_bytes(self, field):
+        """VmRSS, VmHWM."""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return next(int(line.split()[1]) * 1024 for line in f if line.startswith(field))
+
     def stop(self):
         """SIGTERM, or a kill if that takes too long."""
         self.process.terminate()
@@ -238,5 +243,4 @@ class Memcached(Process):
         return int(stats["bytes"]) + int(stats["hash_bytes"])
 
     def rss(self):
-        with open(f"/proc/{self.process.pid}/status") as f:
-            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
+        return self.status_bytes("VmRSS")
