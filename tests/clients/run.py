@@ -37,8 +37,9 @@ BUILD = os.path.join(ROOT, "build", "clients")
 PYTHON = os.path.join(ROOT, "build", "clients-venv", "bin", "python")
 REQUIREMENTS = os.path.join(HERE, "requirements.txt")
 
-sys.path[:0] = [os.path.join(ROOT, "tests", "integration")]
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "integration")]
 import server as servers  # noqa: E402
+from expected import Expected  # noqa: E402
 from suites import SUITES  # noqa: E402
 
 ATTEMPTS = 3
@@ -247,35 +248,7 @@ def compare(suite, folders, mode, expected):
     return outcome
 
 
-# --- what is expected ---
-
-
-def like(pattern, text):
-    return pattern == text or re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.S) is not None
-
-
-class Expected:
-    """The lines of expected.txt, and which of them were needed."""
-
-    def __init__(self, name):
-        self.entries = []
-        for number, line in enumerate(read(os.path.join(HERE, name)).splitlines(), 1):
-            if line.strip() and not line.startswith("#"):
-                fields = [field.strip() for field in line.split(" | ")]
-                if len(fields) != 3 or not all(fields):
-                    raise SystemExit(f"test-clients: {name}:{number}: not '<suite> | <test> | <reason>'")
-                self.entries.append({"place": f"{name}:{number}", "fields": fields, "used": False})
-
-    def find(self, suite, test):
-        with _lock:
-            for entry in self.entries:
-                if like(entry["fields"][0], suite) and like(entry["fields"][1], test):
-                    entry["used"] = True
-                    return entry
-        return None
-
-    def unused(self, suites):
-        return [e for e in self.entries if not e["used"] and any(like(e["fields"][0], name) for name in suites)]
+# --- what is told ---
 
 
 def report(suite, outcome, expected):
@@ -299,7 +272,7 @@ def report(suite, outcome, expected):
 def run_all(options):
     os.makedirs(BUILD, exist_ok=True)
     chosen = [suite for suite in SUITES if not options.suites or suite.name in options.suites]
-    expected = Expected("expected.txt")
+    expected = Expected(os.path.join(HERE, "expected.txt"), ["suite", "test", "reason"])
     folders = sources()
     new = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -311,8 +284,7 @@ def run_all(options):
             stop_all()
             pool.shutdown(cancel_futures=True)
     if options.mode != "plain":
-        for entry in expected.unused([suite.name for suite in chosen]):
-            print(f"{entry['place']}: no longer fails: {' | '.join(entry['fields'][:2])}")
+        expected.print_unused([[suite.name] for suite in chosen])
     print(f"{new} new failures")
     return new == 0
 

@@ -38,6 +38,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from expected import Expected  # noqa: E402
+
 SERVERS = os.path.join(ROOT, "build", "servers")
 MODULE = os.path.join(ROOT, "build", "ckv.so")
 CONFIG = [("loadmodule", MODULE), ("ckv.prefixes", '"*"')]
@@ -325,44 +328,6 @@ def bad(result, baseline):
     return found
 
 
-class Expected:
-    """The lines of expected.txt, and which of them were needed."""
-
-    def __init__(self, path, server):
-        self.entries = []
-        with open(path, encoding="utf-8") as f:
-            for number, line in enumerate(f, 1):
-                if line.strip() and not line.startswith("#"):
-                    self._add(f"{os.path.basename(path)}:{number}", line, server)
-
-    def _add(self, place, line, server):
-        fields = [field.strip() for field in line.split(" | ")]
-        if len(fields) != 4 or not all(fields):
-            raise SystemExit(f"redis-suite: {place}: not '<servers> | <file> | <test> | <reason>'")
-        servers, name, test, reason = fields
-        if like(servers, server):
-            self.entries.append({"place": place, "file": name, "test": test, "reason": reason, "used": False})
-
-    def find(self, name, test):
-        for entry in self.entries:
-            if like(entry["file"], name) and like(entry["test"], test):
-                entry["used"] = True
-                return entry
-        return None
-
-    def left_out(self, name):
-        return [e["test"] for e in self.entries if like(e["file"], name) and e["reason"].startswith("left out:")]
-
-    def unused(self, tests):
-        """Of the entries for these (file, test), those that nothing needed."""
-        return [e for e in self.entries
-                if not e["used"] and any(like(e["file"], name) and like(e["test"], test) for name, test in tests)]
-
-
-def like(pattern, text):
-    return pattern == text or re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.S) is not None
-
-
 # --- runs ---
 
 
@@ -392,8 +357,7 @@ def run_file(suite, options, name, baseline, expected):
         found = {**bad(result, baseline), **{test: ["left out"] for test in left_out}}
         first = first or found
         remaining = found if remaining is None else {n: why for n, why in found.items() if n in remaining}
-        with _lock:
-            unknown = [n for n in remaining if not expected.find(name, n)]
+        unknown = [n for n in remaining if not expected.find(name, n)]
         if not unknown or result["stalled"]:
             break
     unsteady = {n: why for n, why in first.items() if n not in remaining}
@@ -441,8 +405,7 @@ def summary(mode, whole, outcomes, baselines, expected, new):
     known = sum(len(o["bad"]) for o in outcomes.values()) - new
     share = known / max(tests, 1)
     print(f"{len(outcomes)} files, {tests} tests: {new} new failures, {known} expected ({share:.1%})")
-    for entry in expected.unused([(name, test) for name in outcomes for test in baselines["files"][name]["passed"]]):
-        print(f"{entry['place']}: no longer fails: {entry['file']} | {entry['test']}")
+    expected.print_unused([(name, test) for name in outcomes for test in baselines["files"][name]["passed"]])
     if mode == "prefixes" and whole and share > AT_MOST:
         print(f"more than {AT_MOST:.0%} of the tests are expected to fail")
         return False
@@ -452,7 +415,7 @@ def summary(mode, whole, outcomes, baselines, expected, new):
 def run_all(options):
     suite = Suite(options.server)
     names = options.files or suite.files()
-    expected = Expected(os.path.join(HERE, "expected.txt"), options.server)
+    expected = Expected(os.path.join(HERE, "expected.txt"), ["servers", "file", "test", "reason"], options.server)
     suite.lock()
     if options.mode != "without":
         suite.try_config(CONFIG)
