@@ -15,6 +15,7 @@ import pytest
 import redis
 
 import server as servers
+import traffic
 from faults import Faults
 from helpers import LATE_MS, is_error, late_by, now_ms, reply, wait_for_replica
 from server import Server
@@ -95,16 +96,8 @@ class Compared(Plain):
         with server.client() as r:
             for db in range(16):
                 r.execute_command("SELECT", db)
-                cursor = None
-                while cursor != b"0":
-                    cursor, keys = r.execute_command("CSCAN", cursor or "0", "COUNT", 1000)
-                    for key in keys:
-                        value = r.execute_command("CGET", key)
-                        expiry = r.execute_command("CPEXPIRETIME", key)
-                        if value is not None and expiry != -2:
-                            found[db, key] = value, expiry
+                found.update({(db, key): record for key, record in traffic.records(r).items()})
         return found
-
 
     @staticmethod
     def assert_agree(expected, found):

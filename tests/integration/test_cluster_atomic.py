@@ -9,7 +9,7 @@ import redis
 
 from atomic import Redis, ended, move, ranges, state, way_of
 from cluster import SLOTS, Cluster, Writer, keys_of, map_name, slot_of
-from helpers import PATIENCE_S, is_error, now_ms, reply, texts, wait_for
+from helpers import PATIENCE_S, all_keys, is_error, now_ms, reply, texts, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +71,8 @@ def halted(cluster):
 
 
 def scan(node):
-    cursor, found = b"0", []
-    while True:
-        cursor, keys = node.ask("CSCAN", cursor, "COUNT", 1000)
-        found += keys
-        if cursor == b"0":
-            return found
+    with node.client() as r:
+        return all_keys(r)
 
 
 def test_records_that_arrive_are_nobodys(cluster, halted):

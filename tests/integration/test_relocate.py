@@ -6,7 +6,7 @@ import time
 import pytest
 
 from cluster import SLOTS, Node, slot_of
-from helpers import assert_stored, load, map_keys, now_ms, texts, wait_for, wait_for_replica
+from helpers import all_keys, assert_stored, load, map_keys, now_ms, texts, wait_for, wait_for_replica
 from server import ServerFailed
 
 
@@ -23,7 +23,7 @@ def fill(r):
 def check(r, stored, expiries):
     assert_stored_one_by_one(r, stored)
     assert r.execute_command("CDBSIZE") == len(stored)
-    assert set(scan(r)) == set(stored)  # one may come twice where buckets are split meanwhile
+    assert set(all_keys(r)) == set(stored)  # one may come twice where buckets are split meanwhile
     for key, at_ms in expiries.items():
         assert abs(r.execute_command("CPEXPIRETIME", key) - at_ms) <= 3600_000 / 1024 + 2
 
@@ -37,15 +37,6 @@ def assert_stored_one_by_one(r, stored):
 
 def expiries_of(r, stored):
     return {k: r.execute_command("CPEXPIRETIME", k) for k in list(stored)[::7]}
-
-
-def scan(r):
-    cursor = b"0"
-    while True:
-        cursor, keys = r.execute_command("CSCAN", cursor, "COUNT", 1000)
-        yield from keys
-        if cursor == b"0":
-            return
 
 
 def test_another_number_of_maps(own_server):
@@ -77,7 +68,7 @@ def test_a_map_that_has_expired(own_server):
     time.sleep(0.4)
     server.start()
     with server.client() as r:
-        assert 0 < len(list(scan(r))) < len(stored)
+        assert 0 < len(all_keys(r)) < len(stored)
 
 
 def test_commands_behind_a_file_of_another_layout(own_server):
