@@ -226,6 +226,11 @@ class Held:
             self.r.close()
 
 
+def names_in(node, slot):
+    """Of the server's keys, which are maps and what is stored outside of them."""
+    return sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10_000))
+
+
 def start_move(source, target, slot):
     target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
     source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)

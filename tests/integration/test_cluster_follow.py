@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from atomic import move, way_of
-from cluster import Cluster, fail_over, keys_of, move_slot, other, slot_of
+from cluster import Cluster, fail_over, keys_of, move_slot, names_in, other, slot_of
 from helpers import info, is_error, reply, wait_for, wait_for_replica
 
 FAST = {"ckv.move-cpu": 100}
@@ -32,14 +32,10 @@ def delete(primary, stored, key):
     del stored[key]
 
 
-def native(node):
-    return sorted(node.ask("CLUSTER", "GETKEYSINSLOT", SLOT, 10_000))
-
-
 def wait_for_same(primary, replica, what):
     def same():
         counts = [node.ask("INFO", "ckv")["ckv_records"] for node in (primary, replica)]
-        return counts[0] == counts[1] and native(primary) == native(replica)
+        return counts[0] == counts[1] and names_in(primary, SLOT) == names_in(replica, SLOT)
 
     wait_for(same, what)
 
@@ -70,7 +66,7 @@ def there_and_back(cluster, primary, replica, stored):
     """What was written on the other node is what the replica has when it is promoted."""
     target = other(cluster, primary)
     give(cluster, primary, target)
-    wait_for(lambda: native(replica) == [], what="a replica without the slot")
+    wait_for(lambda: names_in(replica, SLOT) == [], what="a replica without the slot")
     write(target, stored, KEYS[:5], b"elsewhere")
     delete(target, stored, KEYS[6])
     give(cluster, target, primary)
@@ -121,7 +117,7 @@ def test_promoted_it_goes_by_its_own_setting(pair):
     assert "by its own ckv.prefixes" in replica.log()
     write(replica, stored, KEYS[:20], b"new")
     wait_for_same(replica, primary, "the one that was the primary")
-    assert (native(replica), primary.ask("INFO", "ckv")["ckv_prefixes"]) == (sorted(KEYS), "")
+    assert (names_in(replica, SLOT), primary.ask("INFO", "ckv")["ckv_prefixes"]) == (sorted(KEYS), "")
     fail_over(primary)
     assert_holds(primary, stored)
     wait_for(lambda: primary.ask("INFO", "ckv")["ckv_records"] == len(KEYS), what="its strings to move in")
@@ -137,7 +133,7 @@ def test_a_primary_gives_the_prefix_up_first(pair):
     write(primary, stored, KEYS[10:], b"behind")
     wait_for(lambda: primary.ask("INFO", "ckv")["ckv_records"] == 0, what="strings to move out")
     wait_for_same(primary, replica, "the replica's to move out")
-    assert native(replica) == sorted(KEYS)
+    assert names_in(replica, SLOT) == sorted(KEYS)
     there_and_back(cluster, primary, replica, stored)
 
 
@@ -171,7 +167,7 @@ def test_a_primary_is_deposed_in_the_pause_in_which_it_was_set(pair):
     primary.ask("CLIENT", "UNPAUSE")
     write(replica, stored, KEYS[5:20], b"behind")
     wait_for_same(replica, primary, "the one that was the primary")
-    assert native(primary) == native(replica) and primary.ask("INFO", "ckv")["ckv_records"] == 20
+    assert names_in(primary, SLOT) == names_in(replica, SLOT) and primary.ask("INFO", "ckv")["ckv_records"] == 20
     assert_holds(primary, stored)
 
 

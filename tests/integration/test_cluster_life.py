@@ -9,7 +9,7 @@ import pytest
 
 import server
 from atomic import ended, move, state, way_of
-from cluster import NODE_TIMEOUT_MS, SLOTS, Cluster, Writer, fail_over, keys_of, other, slot_of
+from cluster import NODE_TIMEOUT_MS, SLOTS, Cluster, Writer, fail_over, keys_of, names_in, other, slot_of
 from helpers import PATIENCE_S, texts, wait_for
 
 
@@ -133,7 +133,6 @@ def test_failover_of_a_primary_that_a_slot_is_on_its_way_to(command):
         source = cluster.owner(slot)
         target = other(cluster, source)
         replica = cluster.replica_of(target)
-        names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 9))
         for name in (key, second):
             source.ask("SET", name, "a")
         source.ask("BITCOUNT", key)
@@ -150,9 +149,9 @@ def test_failover_of_a_primary_that_a_slot_is_on_its_way_to(command):
         wait_for(lambda: target.ask("INFO")["master_link_status"] == "up")
         wait_for(lambda: ended(way, source))
         cluster.wait()
-        wait_for(lambda: names(target) == names(replica) == [], what="nothing of the slot")
+        wait_for(lambda: names_in(target, slot) == names_in(replica, slot) == [], what="nothing of the slot")
         move(cluster, way, source, replica, slot, slot)
-        wait_for(lambda: names(target) == names(replica) != [], what="the slot")
+        wait_for(lambda: names_in(target, slot) == names_in(replica, slot) != [], what="the slot")
         assert replica.ask("GET", second) == b"a" and replica.ask("EXISTS", key) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 
 from atomic import Redis, ended, move, state, way_of
-from cluster import Cluster, Held, Writer, asking, end_move, is_try_again, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
+from cluster import Cluster, Held, Writer, asking, end_move, is_try_again, keys_of, map_name, migrate, move_slot, names_in, other, slot_of, start_move
 from helpers import info, is_error, now_ms, reply, wait_for, wait_for_replica
 from mover_data import wait_moved
 from server import ServerFailed
@@ -214,7 +214,7 @@ def test_a_replica_holds_what_options_leave_to_the_server(cluster, options):
     with target.client() as r:
         wait_for_replica(r)
     wait_for(lambda: sorted(replica.ask("KEYS", b"*" + first[first.index(b"{"):] + b"*")) == [first, new, second])
-    wait_for(lambda: sorted(replica.ask("CLUSTER", "GETKEYSINSLOT", slot, 9)) == sorted(target.ask("CLUSTER", "GETKEYSINSLOT", slot, 9)))
+    wait_for(lambda: names_in(replica, slot) == names_in(target, slot))
 
 
 def test_a_map_of_another_database_is_not_the_slots_own():
@@ -279,7 +279,7 @@ def test_a_replica_holds_what_its_primary_leaves_to_the_server(cluster, command)
         if is_error(reply(writer, *words), "unknown command"):
             pytest.skip("this server does not know it")
         wait_for_replica(writer)
-        here, there = (sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)) for node in (source, replica))
+        here, there = names_in(source, slot), names_in(replica, slot)
         assert key in here and here == there
         assert "{other}" in command or here == sorted((key, map_name(slot)))
         r.execute_command("EXEC")
@@ -338,8 +338,7 @@ def test_a_replica_holds_what_the_mover_leaves(follows):
                 r.execute_command(*follows.format(k=name.decode()).split())
             assert wait_moved(r, b"in")["left"] == 2
             wait_for_replica(r)
-            here, there = (sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10)) for node in (source, replica))
-            assert here == there == [key, second]
+            assert names_in(source, slot) == names_in(replica, slot) == [key, second]
 
 
 def test_what_is_there_at_the_start_moves_in_when_the_cluster_is_up():
@@ -558,8 +557,7 @@ def test_a_replica_holds_what_moves_out_while_its_slot_arrives(atomic, command):
     wait_for(lambda: ended(atomic.way, source) and ended(atomic.way, target))
     assert state(atomic.way, target) == "done"
     atomic.wait()
-    names = lambda node: sorted(node.ask("CLUSTER", "GETKEYSINSLOT", slot, 9))
-    wait_for(lambda: names(target) == names(replica), what=f"{names(replica)} like {names(target)}")
+    wait_for(lambda: names_in(target, slot) == names_in(replica, slot), what="the same on both")
     assert len(target.ask("KEYS", b"*" + key[key.index(b"{"):] + b"*")) == (3 if command.startswith("COPY") else 2)
 
 
