@@ -208,6 +208,14 @@ def r(shared):
 
 
 @pytest.fixture
+def lines(tmp_path):
+    """A file of data for benchmarks."""
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"the value of line {i}, {'x' * (i % 50)}\n" for i in range(700)))
+    return path
+
+
+@pytest.fixture
 def own_server():
     """A factory of servers for one test: own_server({"ckv.maps": 1})."""
     started = []

@@ -21,13 +21,6 @@ def programs():
 
 
 @pytest.fixture
-def lines(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("".join(f"the value of line {i}, {'x' * (i % 50)}\n" for i in range(700)))
-    return path
-
-
-@pytest.fixture
 def run(tmp_path):
     """Runs a verb; returns the JSON that it has written, and what it has printed."""
     def verb(*args, status=0, python=sys.executable):

@@ -23,13 +23,6 @@ def bench():
     return run
 
 
-@pytest.fixture
-def lines(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("".join(f"the value of line {i}, {'x' * (i % 50)}\n" for i in range(700)))
-    return path
-
-
 @pytest.mark.parametrize("server", ["strings", "strings-zlib", "strings-zstd", "hashes", "ckv"])
 @pytest.mark.parametrize("keys", ["sequential", "uuid"])
 def test_loads_and_reads(bench, shared, r, lines, server, keys):
