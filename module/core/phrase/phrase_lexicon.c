@@ -189,11 +189,17 @@ static void grow_by(lexicon *x, pairs *t, const phrase_sample *sample, uint32_t 
     }
 }
 
+/* Room to count about so many. False: out of memory. */
+static bool make_pairs(const lexicon *x, pairs *t, size_t about) {
+    *t = (pairs){.n = clamp(power_of_two(about), CANDIDATES_MIN, PAIRS_MAX)};
+    t->cells = x->mem->alloc(t->n * sizeof *t->cells);
+    if (t->cells) memset(t->cells, 0, t->n * sizeof *t->cells);
+    return t->cells;
+}
+
 bool lexicon_grow(lexicon *x, const sample_set *set, uint32_t often) {
-    pairs t = {.n = clamp(power_of_two(set->bytes / 3), CANDIDATES_MIN, PAIRS_MAX)};
-    t.cells = x->mem->alloc(t.n * sizeof *t.cells);
-    if (!t.cells) return false;
-    memset(t.cells, 0, t.n * sizeof *t.cells);
+    pairs t;
+    if (!make_pairs(x, &t, set->bytes / 3)) return false;
     /* Records that come again do so when all have come, as it would be in a sample. */
     bool more = true;
     for (uint32_t time = 0; more && time < GROW_TIMES_MAX; time++) {
@@ -375,11 +381,9 @@ static void count_pairs(const lexicon *x, pairs *t, const uint32_t *tokens, size
 /* Makes phrases of at most `most` pairs of neighbours among tokens that are worth it. False: out of
  * memory. */
 static bool join_neighbours(lexicon *x, const uint32_t *tokens, size_t n, uint32_t most) {
-    pairs t = {.n = clamp(power_of_two(n), CANDIDATES_MIN, PAIRS_MAX)};
+    pairs t;
     uint32_t before = x->n;
-    t.cells = x->mem->alloc(t.n * sizeof *t.cells);
-    if (!t.cells) return false;
-    memset(t.cells, 0, t.n * sizeof *t.cells);
+    if (!make_pairs(x, &t, n)) return false;
     count_pairs(x, &t, tokens, n);
     price(x);
     float all = count_all(x);
