@@ -1,61 +1,26 @@
 #include "bench.h"
 
-#include <errno.h>
-#include <getopt.h>
+#include "common/command_line.h"
+
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-typedef struct Option Option;
-struct Option {
-    const char *name;
-    void (*set)(Options *o, const Option *option, const char *text);
-    size_t at; /* of the member */
-    const char *argument, *help;
-    long least, most; /* of a number */
-};
-
-static void set_text(Options *o, const Option *option, const char *text) {
-    *(const char **)((char *)o + option->at) = text;
-}
-
-static void set_number(Options *o, const Option *option, const char *text) {
-    char *end;
-    errno = 0;
-    long n = strtol(text, &end, 10);
-    if (errno || end == text || *end || n < option->least || n > option->most)
-        fail(2, "--%s must be a number from %ld to %ld, not '%s'", option->name, option->least,
-             option->most, text);
-    *(long *)((char *)o + option->at) = n;
-}
-
-static bool is_within(const Option *option, double n) {
-    return n >= (double)option->least && n <= (double)option->most;
-}
-
-static void set_real(Options *o, const Option *option, const char *text) {
-    char *end;
-    double n = strtod(text, &end);
-    if (end == text || *end || !is_within(option, n))
-        fail(2, "--%s must be from %ld to %ld, not '%s'", option->name, option->least, option->most,
-             text);
-    memcpy((char *)o + option->at, &n, sizeof n);
-}
-
-static void set_ttls(Options *o, const Option *option, const char *text) {
+static void set_ttls(void *options, const Option *option, const char *text) {
+    Options *o = options;
     (void)option;
     cache_set_ttls(&o->cache, text);
 }
 
-static void set_values(Options *o, const Option *option, const char *text) {
+static void set_values(void *options, const Option *option, const char *text) {
+    Options *o = options;
     o->random_values = strcmp(text, "random") == 0;
     if (!o->random_values && strcmp(text, "records") != 0)
         fail(2, "--%s must be records or random, not '%s'", option->name, text);
 }
 
-static void set_server(Options *o, const Option *option, const char *text) {
+static void set_server(void *options, const Option *option, const char *text) {
+    Options *o = options;
     static const StoreKind *kinds[] = {&store_strings, &store_hashes, &store_ckv, &store_memcached};
     static const char *encodings[] = {
         [ENCODE_NONE] = "", [ENCODE_ZLIB] = "-zlib", [ENCODE_ZSTD] = "-zstd"};
@@ -76,7 +41,8 @@ static void set_server(Options *o, const Option *option, const char *text) {
          option->name, text);
 }
 
-static void set_mode(Options *o, const Option *option, const char *text) {
+static void set_mode(void *options, const Option *option, const char *text) {
+    Options *o = options;
     for (int m = MODE_LOAD; m <= MODE_REPLAY; m++) {
         if (strcmp(text, mode_names[m]) != 0) continue;
         o->mode = (Mode)m;
@@ -85,15 +51,16 @@ static void set_mode(Options *o, const Option *option, const char *text) {
     fail(2, "--%s must be load, read, mixed, fill, age or replay, not '%s'", option->name, text);
 }
 
-static void set_keys(Options *o, const Option *option, const char *text) {
+static void set_keys(void *options, const Option *option, const char *text) {
+    Options *o = options;
     o->uuid = strcmp(text, "uuid") == 0;
     if (!o->uuid && strcmp(text, "sequential") != 0)
         fail(2, "--%s must be sequential or uuid, not '%s'", option->name, text);
 }
 
-#define NUMBER(name) set_number, offsetof(Options, name), "N"
-#define REAL(name)   set_real, offsetof(Options, cache.name), "X"
-#define TEXT(name)   set_text, offsetof(Options, name)
+#define NUMBER(name) option_number, offsetof(Options, name), "N"
+#define REAL(name)   option_real, offsetof(Options, cache.name), "X"
+#define TEXT(name)   option_text, offsetof(Options, name)
 
 static const Option known[] = {
     {"server", set_server, 0, "STORE",
@@ -154,22 +121,16 @@ enum { KNOWN = sizeof known / sizeof *known };
 
 static void help(void) {
     puts("usage: ckv-bench --server STORE --data FILE [options]\n");
-    for (int i = 0; i < KNOWN; i++) {
-        int room = 15 - (int)strlen(known[i].name);
-        printf("  --%s %-*s", known[i].name, room, known[i].argument);
-        for (const char *at = known[i].help; *at; at++)
-            *at == '\n' ? printf("\n%20s", "") : putchar(*at);
-        putchar('\n');
-    }
+    options_print(known, KNOWN, 17);
 }
 
 /* What an option said has been looked at: what is wrong here is the table's. */
 static void check_row(const Options *o) {
     for (const Option *option = known; option < known + KNOWN; option++) {
         double n;
-        if (option->set != set_real) continue;
+        if (option->set != option_real) continue;
         memcpy(&n, (const char *)o + option->at, sizeof n);
-        if (!is_within(option, n))
+        if (!option_allows(option, n))
             fail(1, "%s: of cluster %ld --%s would be %g, which must be from %ld to %ld", o->caches,
                  o->row, option->name, n, option->least, option->most);
     }
@@ -207,25 +168,6 @@ static void finish(Options *o) {
     if (!o->operations) o->operations = o->records;
 }
 
-static void read_arguments(Options *o, int argc, char **argv) {
-    struct option names[KNOWN + 2] = {{0}};
-    for (int i = 0; i < KNOWN; i++)
-        names[i] = (struct option){known[i].name, required_argument, NULL, 's'};
-    names[KNOWN] = (struct option){"help", no_argument, NULL, 'h'};
-    int found, at = 0;
-    optind = 1;
-    while ((found = getopt_long(argc, argv, "h", names, &at)) != -1) {
-        if (found == 'h') {
-            help();
-            check_printed();
-            exit(0);
-        }
-        if (found != 's') exit(2); /* getopt has said what is wrong */
-        known[at].set(o, &known[at], optarg);
-    }
-    if (optind < argc) fail(2, "unknown argument '%s'", argv[optind]);
-}
-
 void options_parse(Options *o, int argc, char **argv) {
     static const Options defaults = {.host = "127.0.0.1",
                                      .records = 100000,
@@ -235,7 +177,7 @@ void options_parse(Options *o, int argc, char **argv) {
                                      .digits = 1,
                                      .turns = 1};
     *o = defaults;
-    read_arguments(o, argc, argv);
+    options_read(o, known, KNOWN, help, argc, argv);
     if (o->mode >= MODE_FILL) {
         /* What is said of the cache counts before what its row says. */
         Cache cache = cache_usual;
@@ -244,7 +186,7 @@ void options_parse(Options *o, int argc, char **argv) {
         *o = defaults;
         o->cache = cache;
         o->rate = 20000;
-        read_arguments(o, argc, argv);
+        options_read(o, known, KNOWN, help, argc, argv);
     }
     finish(o);
 }

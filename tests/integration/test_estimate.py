@@ -551,7 +551,7 @@ def test_bad_options(ask, args, said):
 def test_help_lists_every_option(ask):
     said = ask("--help", port=None)
     with open(os.path.join(ROOT, "tools", "ckv-estimate", "options.c")) as f:
-        known = re.search(r"kinds\[\] = \{(.*?)\n\}", f.read(), flags=re.S).group(1)
+        known = re.search(r"known\[\] = \{(.*?)\n\}", f.read(), flags=re.S).group(1)
     names = re.findall(r"^    \{\"([\w-]+)\"", known, flags=re.M)
     assert len(names) > 20
     for name in names:
