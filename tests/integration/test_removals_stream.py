@@ -96,20 +96,13 @@ def is_empty(r):
     return r.execute_command("CDBSIZE") == 0
 
 
-def test_expiry_is_no_transaction(primary, faults):
+@pytest.mark.parametrize("records, read", ((5000, 1000), (50, 50)), ids=("some due", "all due at one moment"))
+def test_expiry_is_no_transaction(primary, faults, records, read):
     r, stream = primary()
-    fill(r, 5000, "EX", HOUR)
-    an_hour_passes(r, faults, *[("CGET", f"KEY:{i}") for i in range(1000)])
+    fill(r, records, "EX", HOUR)
+    an_hour_passes(r, faults, *[("CGET", f"KEY:{i}") for i in range(read)])
     wait_for(lambda: is_empty(r))
-    assert removed(stream.until(r), b"CDEL") == sorted(b"KEY:%d" % i for i in range(5000))
-
-
-def test_what_is_due_at_one_moment_is_no_transaction(primary, faults):
-    r, stream = primary()
-    fill(r, 50, "EX", HOUR)
-    an_hour_passes(r, faults, *[("CGET", f"KEY:{i}") for i in range(50)])
-    wait_for(lambda: is_empty(r))
-    assert removed(stream.until(r), b"CDEL") == sorted(b"KEY:%d" % i for i in range(50))
+    assert removed(stream.until(r), b"CDEL") == sorted(b"KEY:%d" % i for i in range(records))
 
 
 def test_each_database_hears_of_its_own(primary, faults):
