@@ -88,6 +88,7 @@ void queued_begin(uint64_t client) {
 static void end(uint64_t client) {
     if (client == QUEUED_ANYBODY) return;
     queued_await_begin(client);
+    /* It stays when it is empty: without one nobody has told yet who they are. */
     if (unseen.who) RedisModule_DictDelC(unseen.who, &client, sizeof client, NULL);
     leave_clients(client);
 }
