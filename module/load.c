@@ -76,7 +76,6 @@ static int start(RedisModuleCtx *ctx) {
                                REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD | migration_option());
     ckv.ctx = RedisModule_GetDetachedThreadSafeContext(ctx);
     acl_start();
-    libc_heap_start(ctx);
     if (!start_core() || config_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
     places_start(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_CLUSTER);
     /* What may be refused comes first: Redis 7.0 goes on telling a module of events that has not
@@ -98,6 +97,7 @@ static int start(RedisModuleCtx *ctx) {
     cron_start(ctx);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_module);
     serve_start(ctx);
+    libc_heap_start(ctx);
     return REDISMODULE_OK;
 }
 

@@ -11,10 +11,16 @@
 #define REPLY_NO_RECORD (-2)
 #define REPLY_NO_EXPIRY (-1)
 
+/* EXPIRY_NEVER: not known, or never. */
+static int64_t exact_time(const record *r) {
+    return exact_times_of(r->in->m, &r->key, &r->pos);
+}
+
 /* What may be told of the expiry of a record that was found, as `unit` says. The record may live a
  * little longer than that. */
 static int64_t told_expiry(const record *r, int unit) {
-    int64_t at_ms = exact_times_told_ms(&r->key, &r->pos);
+    int64_t exact = exact_time(r);
+    int64_t at_ms = exact != EXPIRY_NEVER ? exact : map_expiry_told_ms(&r->pos);
     if (at_ms == EXPIRY_NEVER) return REPLY_NO_EXPIRY;
     if (!(unit & EXPIRE_ABSOLUTE)) at_ms = at_ms > r->now_ms ? at_ms - r->now_ms : 0;
     return unit & EXPIRE_SECONDS ? (at_ms + 500) / 1000 : at_ms;
@@ -84,14 +90,16 @@ static bool parse_conditions(RedisModuleCtx *ctx, RedisModuleString **argv, int 
  * neither greater nor less than itself. But a TTL that is asked for again reaches further than
  * before. */
 static bool is_later(const record *r, int64_t at_ms, uint16_t code, int unit) {
-    if (exact_times_know(&r->key, &r->pos)) return at_ms > exact_times_told_ms(&r->key, &r->pos);
+    int64_t exact = exact_time(r);
+    if (exact != EXPIRY_NEVER) return at_ms > exact;
     int64_t end = expiry_ms(code, expiry_ticks(r->now_ms)), present = map_expiry_ms(&r->pos);
     bool again = !(unit & EXPIRE_ABSOLUTE) && at_ms > map_expiry_told_ms(&r->pos);
     return end > present || (again && end == present);
 }
 
 static bool is_earlier(const record *r, int64_t at_ms, uint16_t code) {
-    if (exact_times_know(&r->key, &r->pos)) return at_ms < exact_times_told_ms(&r->key, &r->pos);
+    int64_t exact = exact_time(r);
+    if (exact != EXPIRY_NEVER) return at_ms < exact;
     return expiry_told_ms(code, expiry_ticks(r->now_ms)) < map_expiry_told_ms(&r->pos);
 }
 

@@ -2,26 +2,25 @@
  * exact_times.h: when the records expire that were given a time last, to the ms.
  *
  * A record keeps its time to within 0.1% of its TTL (core/base/expiry.h). Who gives it one and asks
- * for it next, as the tests of applications do, is told what he gave: the time is noted here, by
- * the key's hash, until another key needs the cell.
+ * for it next, as the tests of applications do, is told what he gave: the time is noted here, until
+ * another record needs the cell.
  *
- *      cell | mark of the key | time, ms |        16 bytes, chosen by the mark
+ *      cell | mark of the record | time, ms |        16 bytes, chosen by the mark
  *
- * A note counts only as far as the record's own two bytes leave its time open. So it does not
- * matter what becomes of a record: of one that was given another time, or went and came again,
- * nobody finds the note, or one that is right to within what there was to know. Of the main thread.
+ * The mark is made of the key's hash and of the map, as it is listed now: what is in a map that
+ * came from elsewhere, or in another database, is another record. A note counts only as far as the
+ * record's own two bytes leave its time open, so it may stay where a record goes or its time. But
+ * whoever gives a record of a listed map another time has to note it. Of the main thread.
  */
 #ifndef CKV_EXACT_TIMES_H
 #define CKV_EXACT_TIMES_H
 
 #include "core/map/map.h"
 
-/* Of a record that has been given a time (ms); EXPIRY_NEVER is none. */
-void exact_times_note(const map_key *k, int64_t at_ms);
+/* A record of that map has been given a time, ms; EXPIRY_NEVER is none. */
+void exact_times_note(const map *m, const map_key *k, int64_t at_ms);
 
-/* What may be told of when a record expires: no later than was asked for. EXPIRY_NEVER: never.
- * exact_times_know(): whether it is just that. */
-int64_t exact_times_told_ms(const map_key *k, const map_pos *pos);
-bool exact_times_know(const map_key *k, const map_pos *pos);
+/* When a record that was found expires, ms; EXPIRY_NEVER: that is not known, or never. */
+int64_t exact_times_of(const map *m, const map_key *k, const map_pos *pos);
 
 #endif

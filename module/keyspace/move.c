@@ -154,7 +154,7 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
     if (result != MOVE_DONE) return result;
     if (map_value_len(f.in->m, &f.pos) > most) return MOVE_STAYS;
     /* As it may be told: moved in again, it becomes the same. */
-    return carry_out(ctx, name, &f, exact_times_told_ms(&f.key, &f.pos));
+    return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
 }
 
 move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *lent) {
@@ -165,7 +165,8 @@ move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *l
     *lent = (move_lent){.at_ms = map_expiry_ms(&f.pos),
                         .base = expiry_ticks(now_ms),
                         .code = map_expiry_code(&f.pos, expiry_ticks(now_ms)),
-                        .uses = map_uses(&f.pos)};
+                        .uses = map_uses(&f.pos),
+                        .given_ms = exact_times_of(f.in->m, &f.key, &f.pos)};
     return lent->at_ms >= now_ms ? carry_out(ctx, name, &f, lent->at_ms) : MOVE_STAYS;
 }
 
@@ -181,8 +182,9 @@ typedef struct incoming {
     size_t native_bytes;            /* that it takes in the server's own form */
     size_t expected;                /* that the value will take, encoded, about */
     int64_t at_ms, now_ms, seen_ms; /* see role_seen_from() */
-    uint64_t base;                  /* seen_ms in ticks */
-    uint16_t code;                  /* of at_ms, since then */
+    int64_t given_ms; /* the time that it was given; EXPIRY_NEVER: not known, or none */
+    uint64_t base;    /* seen_ms in ticks */
+    uint16_t code;    /* of at_ms, since then */
     uint8_t uses;
 } incoming;
 
@@ -195,6 +197,7 @@ static void look_at_lent(incoming *in, const move_lent *lent) {
     bool same = lent && lent->at_ms == in->at_ms;
     in->code = same ? expiry_rebase(lent->code, lent->base, in->base)
                     : expiry_code(in->at_ms, in->seen_ms);
+    in->given_ms = same ? lent->given_ms : in->at_ms;
     in->uses = lent ? lent->uses : maxmemory_uses_of_write();
 }
 
@@ -233,7 +236,7 @@ static move_result store(RedisModuleCtx *ctx, const incoming *in, keyed_map *to,
     if (there && map_expiry_ms(&pos) >= in->now_ms && !role_repeats(ctx)) return MOVE_TAKEN;
     maxmemory_note_written(value->len);
     bool done = map_put(to->m, &key, there ? &pos : NULL, value, in->code, in->base);
-    if (done) exact_times_note(&key, in->at_ms);
+    if (done) exact_times_note(to->m, &key, in->given_ms);
     return done ? MOVE_DONE : MOVE_STAYS;
 }
 

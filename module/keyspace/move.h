@@ -31,6 +31,7 @@ typedef struct move_lent {
     uint64_t base; /* of the code, ticks */
     uint16_t code;
     uint8_t uses;
+    int64_t given_ms; /* exact_times_of() */
 } move_lent;
 
 /* The same for a command that comes back to move_back() with what is told here: not what has

@@ -188,8 +188,8 @@ static void note_if_arriving(RedisModuleCtx *ctx, RedisModuleString *key) {
 void native_tell_left(RedisModuleCtx *ctx, RedisModuleString *key) {
     prefix_state state = prefixes_match_name(key);
     if (state == PREFIX_LEAVING) replicate_move_out(ctx, key);
-    bool left = (queued_has(key) || untold_arrives(key)) && native_exists(ctx, key);
-    if (state != PREFIX_SERVING || !left) return;
+    if (state != PREFIX_SERVING || !(queued_has(key) || untold_arrives(key))) return;
+    if (!native_exists(ctx, key)) return;
     replicate_moved_out(ctx, key);
     note_if_arriving(ctx, key);
 }

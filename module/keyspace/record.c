@@ -190,7 +190,9 @@ bool record_may_be_of(const record *r, const RedisModuleString *value) {
     return may_write(r, key_len, len);
 }
 
-static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base) {
+/* `given_ms`: the time that it is given, which the code is of; EXPIRY_NEVER: none, or it has it. */
+static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_t base,
+                     int64_t given_ms) {
     if (!may_write(r, r->key.len, value->raw_len)) return false;
     codec_value written = *value;
     bool expired = r->there && !r->found && role_may_expire(r->ctx);
@@ -203,6 +205,7 @@ static bool put_code(record *r, const codec_value *value, uint16_t code, uint64_
     if (!done) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
+    exact_times_note(r->in->m, &r->key, given_ms);
     if (pos) return true;
     prefixes_note_own_record(r->name);
     record_notify(r, REDISMODULE_NOTIFY_NEW, "new");
@@ -216,9 +219,7 @@ bool record_put_encoded(record *r, const codec_value *value, int64_t at_ms) {
     int64_t seen_ms = seen_from(r, kept ? map_expiry_ms(&r->pos) : at_ms);
     uint64_t base = expiry_ticks(seen_ms);
     uint16_t code = kept ? map_expiry_code(&r->pos, base) : expiry_code(at_ms, seen_ms);
-    if (!put_code(r, value, code, base)) return false;
-    if (!kept) exact_times_note(&r->key, at_ms);
-    return true;
+    return put_code(r, value, code, base, kept ? EXPIRY_NEVER : at_ms);
 }
 
 bool record_put(record *r, const void *value, size_t len, int64_t at_ms) {
@@ -234,7 +235,7 @@ static bool set_expiry(record *r, int64_t at_ms) {
     if (!map_set_expiry(r->in->m, &r->key, &r->pos, code, base)) return reply_out_of_memory(r);
     quiet_signal_modified(r->ctx, r->name);
     note_expiry(r, code, base);
-    exact_times_note(&r->key, at_ms);
+    exact_times_note(r->in->m, &r->key, at_ms);
     return true;
 }
 

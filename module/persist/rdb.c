@@ -148,8 +148,13 @@ static int load_end(RedisModuleIO *io) {
 int rdb_load_aux(RedisModuleIO *io, int version, int when) {
     if (when != REDISMODULE_AUX_BEFORE_RDB) return load_end(io);
     uint64_t format = RedisModule_LoadUnsigned(io), maps = RedisModule_LoadUnsigned(io);
-    if (RedisModule_IsIOError(io) || maps > UINT32_MAX) return REDISMODULE_ERR;
+    if (RedisModule_IsIOError(io)) return REDISMODULE_ERR;
     if (!is_known("the file", version, format)) return REDISMODULE_ERR;
+    if (maps >= PLACES_NONE) {
+        ckv_log("warning", "the file is damaged: its number of maps is %llu",
+                (unsigned long long)maps);
+        return REDISMODULE_ERR;
+    }
     file_layout = (uint32_t)maps;
     loading_file = true;
     if (!saved_codecs_load(io, &file_codecs) || !load_transparent(io, format))

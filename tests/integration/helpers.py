@@ -219,6 +219,13 @@ def expiries(r, stored):
     return dict(zip(stored, pipe.execute()))
 
 
+def assert_expiries(r, times):
+    """What expiries() told of records that have been saved since. A time that was just set was told as it was set."""
+    for key, told in expiries(r, times).items():
+        at_ms = times[key]
+        assert told == at_ms if at_ms < 0 else at_ms - late_by(at_ms - now_ms()) <= told <= at_ms, (key, told, at_ms)
+
+
 def info(r):
     """INFO ckv, without the prefix of the field names."""
     fields = r.execute_command("INFO", "ckv")

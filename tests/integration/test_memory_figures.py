@@ -1,6 +1,7 @@
 """What the server says that maps take, what ckv says, and by how much memory really grew: the same. And
 memory in pieces is put together: by ckv, and by active defragmentation where the server can do that."""
 
+import itertools
 import random
 import re
 import time
@@ -62,20 +63,23 @@ def fragmentation(r):
     return memory["allocator_active"] - memory["allocator_allocated"]
 
 
-HEAP_BYTES = 64 * MB  # of address space, which each of glibc's heaps but the first begins at a multiple of
+HEAP_BYTES = 64 * MB  # of address space: each of glibc's heaps but the first begins at a multiple of it, and is closed up to the next
 
 
 def libc_heap_bytes(pid):
     """What of the heaps that malloc() has in a process is in memory."""
-    resident = 0
+    regions = []
     with open(f"/proc/{pid}/smaps") as f:
         for line in f:
-            if region := re.match(r"([0-9a-f]+)-[0-9a-f]+ rw-p \S+ \S+ \d+ *(.*)$", line):
-                is_heap = region[2] == "[heap]" or (not region[2] and int(region[1], 16) % HEAP_BYTES == 0)
-            elif re.match(r"[0-9a-f]+-", line):
-                is_heap = False
-            elif is_heap and line.startswith("Rss:"):
-                resident += int(line.split()[1]) * 1024
+            if region := re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ *(.*)$", line):
+                regions.append([int(region[1], 16), int(region[2], 16), region[3], region[4], 0])
+            elif line.startswith("Rss:"):
+                regions[-1][4] = int(line.split()[1]) * 1024
+    resident = 0
+    for (start, end, _, path, rss), (start_of_next, end_of_next, access_of_next, _, _) in itertools.pairwise(regions):
+        closed = start_of_next == end and access_of_next == "---p" and end_of_next == start + HEAP_BYTES
+        if path == "[heap]" or (closed and start % HEAP_BYTES == 0):
+            resident += rss
     return resident
 
 
