@@ -5,15 +5,18 @@
 #include "core/base/expiry.h"
 #include "server/clock.h"
 #include "server/reply.h"
+#include "server/role.h"
 
 #include <string.h>
 
 /* What has expired when it is given its expiry is the server's, as servers differ in what they
- * tell; and what would be further away than a record can keep. `unit` in ms. */
+ * tell; and what would be further away than a record can keep. `unit` in ms. But what its primary
+ * has made a record of comes later to a replica, behind its time perhaps. */
 static bool is_time_for_server(RedisModuleString *number, bool absolute, long long unit) {
     long long at, now = absolute ? clock_now_ms() / unit : 0;
     if (RedisModule_StringToLongLong(number, &at) != REDISMODULE_OK) return false;
-    return at <= now || at - now >= EXPIRY_TTL_MAX_MS / unit;
+    bool past = at <= now && !(absolute && role_mirrors());
+    return past || at - now >= EXPIRY_TTL_MAX_MS / unit;
 }
 
 /* EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT, SETEX, PSETEX. */

@@ -1,6 +1,9 @@
 """Slots that hold both, records of a prefix and values of the server's own, move from node to node under plain commands."""
 
+import os
 import random
+import signal
+import time
 
 import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
@@ -317,6 +320,32 @@ def test_a_replica_holds_the_record_that_is_written_over(command):
             wait_for_replica(r)
             here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
             assert here == there == [map_name(slot)]
+
+
+@pytest.mark.parametrize("command", ["SET {k} v PX 100", "SETEX {k} 1 v", "PSETEX {k} 100 v", "MSETEX 1 {k} v PX 100", "GETEX {k} PX 100", "PEXPIRE {k} 100"])
+def test_a_late_replica_holds_what_has_expired_when_it_comes(cluster, command):
+    """It is told when that is to expire, and makes a record of it as its primary did."""
+    slot = slot_of(command.replace("{", ""))
+    key, second = keys_of(slot, 2)
+    source = cluster.owner(slot)
+    replica = cluster.replica_of(source)
+    with source.client() as r:
+        r.set(second, "v")
+        wait_for_replica(r)
+        os.kill(replica.process.pid, signal.SIGSTOP)
+        try:
+            if command.startswith(("GETEX", "PEXPIRE")):
+                r.set(key, "v")
+            if is_error(reply(r, *command.format(k=key.decode()).split()), "unknown command"):
+                pytest.skip("this server does not know it")
+            lives = r.pttl(key)
+            r.set(key, "w")
+            time.sleep(lives / 1000 + 0.1)
+        finally:
+            os.kill(replica.process.pid, signal.SIGCONT)
+        wait_for_replica(r)
+        here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
+        assert here == there == [map_name(slot)]
 
 
 @pytest.mark.parametrize("follows", ("", "SETBIT {k} 800000 1"), ids=("left", "aside"))
