@@ -8,7 +8,7 @@
 /* glibc takes blocks of this many bytes from the system and gives them back at once, and what is
  * free at the end of a heap when there is as much of it. With each larger block that it is given
  * back it raises both, to 32 and 64 MB, and of other heaps than the main thread's malloc_trim()
- * leaves the end: 2 to 15 MB stayed after 1M tweets had been trained on. To set it keeps it as it
+ * leaves the end: 2 to 13 MB stayed after 1M tweets had been trained on. To set it keeps it as it
  * is. */
 #define MAPPED_BYTES (128 * 1024)
 
