@@ -3,9 +3,10 @@
  *
  * A record keeps its time to within 0.1% of its TTL (core/base/expiry.h). Who gives it one and asks
  * for it next, as the tests of applications do, is told what he gave: the time is noted here, until
- * another record needs the cell.
+ * others need the room.
  *
- *      cell | mark of the record | time, ms |        16 bytes, chosen by the mark
+ *      set | mark of the record | time, ms | mark | time | mark | time | mark | time |
+ *                          64 bytes, chosen by the mark, what was noted last first
  *
  * The mark is made of the key's hash and of the map, as it is listed now: what is in a map that
  * came from elsewhere, or in another database, is another record. A note counts only as far as the
