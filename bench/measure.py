@@ -120,7 +120,7 @@ def restart(server):
 
 
 def life(name, server, records, ckv, fill, read, check=lambda server: None):
-    """Fills a server, reads all, saves, starts it again and reads once more. `check` looks at what was read, both times."""
+    """Fills a server, reads all, saves, starts it again and reads once more. `check` must tell the same both times."""
     def step(what):
         progress.step(f"{name}: {what}")
 
@@ -133,7 +133,7 @@ def life(name, server, records, ckv, fill, read, check=lambda server: None):
     step("read and compare")
     result["read_per_second"] = records / read(server)
     result["bytes"] = per_record(before, memory(server), records)
-    check(server)
+    checked = check(server)
     step("save")
     saved = save(server)
     step("start again")
@@ -142,7 +142,8 @@ def life(name, server, records, ckv, fill, read, check=lambda server: None):
                   file_load_seconds=started["load"])
     step("read and compare again")
     read(server)
-    check(server)
+    if check(server) != checked:
+        raise Failed("something changed over the restart")
     return result
 
 

@@ -1,9 +1,6 @@
 """Slots that hold both, records of a prefix and values of the server's own, move from node to node under plain commands."""
 
-import os
 import random
-import signal
-import time
 
 import pytest
 from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
@@ -11,7 +8,6 @@ from redis.exceptions import ClusterCrossSlotError, MovedError, TryAgainError
 from atomic import Redis, ended, move, state, way_of
 from cluster import Cluster, Held, Writer, asking, end_move, is_try_again, keys_of, map_name, migrate, move_slot, names_in, other, slot_of, start_move
 from helpers import info, is_error, now_ms, reply, wait_for, wait_for_replica
-from mover_data import wait_moved
 from server import ServerFailed
 
 
@@ -302,72 +298,6 @@ def test_a_replica_holds_what_is_written_over_another_type(cluster, command):
         wait_for_replica(r)
         here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
         assert here == there
-
-
-@pytest.mark.parametrize("command", ["MSET {k} w", "MSETEX 1 {k} w"])
-def test_a_replica_holds_the_record_that_is_written_over(command):
-    """While any name may be queued: the prefix was away for a moment, and its records are there."""
-    with Cluster(primaries=1, replicas=1, config={"ckv.prefixes": '"*"'}) as cluster:
-        slot = slot_of(b"written over")
-        key = keys_of(slot, 1)[0]
-        source, replica = cluster.primaries[0], cluster.replicas[0]
-        with source.client() as r:
-            r.set(key, "v")
-            pipe = r.pipeline(transaction=False)
-            pipe.config_set("ckv.prefixes", "").config_set("ckv.prefixes", "*").execute_command(*command.format(k=key.decode()).split())
-            if is_error(pipe.execute(raise_on_error=False)[2], "unknown command"):
-                pytest.skip("this server does not know it")
-            wait_for_replica(r)
-            here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
-            assert here == there == [map_name(slot)]
-
-
-@pytest.mark.parametrize("command", ["SET {k} v PX 100", "SETEX {k} 1 v", "PSETEX {k} 100 v", "MSETEX 1 {k} v PX 100", "GETEX {k} PX 100", "PEXPIRE {k} 100"])
-def test_a_late_replica_holds_what_has_expired_when_it_comes(cluster, command):
-    """It is told when that is to expire, and makes a record of it as its primary did."""
-    slot = slot_of(command.replace("{", ""))
-    key, second = keys_of(slot, 2)
-    source = cluster.owner(slot)
-    replica = cluster.replica_of(source)
-    with source.client() as r:
-        r.set(second, "v")
-        wait_for_replica(r)
-        os.kill(replica.process.pid, signal.SIGSTOP)
-        try:
-            if command.startswith(("GETEX", "PEXPIRE")):
-                r.set(key, "v")
-            if is_error(reply(r, *command.format(k=key.decode()).split()), "unknown command"):
-                pytest.skip("this server does not know it")
-            lives = r.pttl(key)
-            r.set(key, "w")
-            time.sleep(lives / 1000 + 0.1)
-        finally:
-            os.kill(replica.process.pid, signal.SIGCONT)
-        wait_for_replica(r)
-        here, there = (node.ask("CLUSTER", "GETKEYSINSLOT", slot, 10) for node in (source, replica))
-        assert here == there == [map_name(slot)]
-
-
-@pytest.mark.parametrize("follows", ("", "SETBIT {k} 800000 1"), ids=("left", "aside"))
-def test_a_replica_holds_what_the_mover_leaves(follows):
-    """It had the prefix first, and has made records of what its primary wrote until then, in a transaction at last."""
-    with Cluster(primaries=1, replicas=1) as cluster:
-        slot = slot_of(b"the mover leaves")
-        key, second = keys_of(slot, 2)
-        source, replica = cluster.primaries[0], cluster.replicas[0]
-        no_smaller = random.Random(1).randbytes(100_000)
-        replica.ask("CONFIG", "SET", "ckv.prefixes", "*")
-        with source.client() as r, source.client() as other_client:
-            r.set(key, no_smaller)
-            other_client.execute_command("MULTI")
-            other_client.execute_command("SET", second, no_smaller)
-            r.config_set("ckv.prefixes", "*")
-            other_client.execute_command("EXEC")
-            for name in (key, second) if follows else ():
-                r.execute_command(*follows.format(k=name.decode()).split())
-            assert wait_moved(r, b"in")["left"] == 2
-            wait_for_replica(r)
-            assert names_in(source, slot) == names_in(replica, slot) == [key, second]
 
 
 def test_what_is_there_at_the_start_moves_in_when_the_cluster_is_up():

@@ -1,11 +1,17 @@
 """A replica in a cluster holds in its maps what its primary holds there: slots leave map by map, and it may be promoted in between."""
 
+import os
+import random
+import signal
+import time
+
 import pytest
 from redis.exceptions import MovedError
 
 from atomic import Redis, ended, move, state, way_of
-from cluster import Cluster, keys_of, names_in, other, slot_of
-from helpers import is_in_sync, reply, wait_for, wait_for_replica
+from cluster import Cluster, keys_of, map_name, names_in, other, slot_of
+from helpers import is_error, is_in_sync, reply, wait_for, wait_for_replica
+from mover_data import wait_moved
 
 SLOT = slot_of(b"a replica holds")
 CONFIG = {"ckv.prefixes": '"*"'}
@@ -99,3 +105,67 @@ def test_a_replica_that_starts_anew_moves_nothing_by_itself():
             wait_for_replica(r)
         assert "moving strings into" not in replica.log()
         assert names_in(replica, SLOT) == names_in(primary, SLOT) == held
+
+
+@pytest.mark.parametrize("command", ["MSET {k} w", "MSETEX 1 {k} w"])
+def test_a_replica_holds_the_record_that_is_written_over(command):
+    """While any name may be queued: the prefix was away for a moment, and its records are there."""
+    with Cluster(primaries=1, replicas=1, config=CONFIG) as cluster:
+        slot = slot_of(b"written over")
+        key = keys_of(slot, 1)[0]
+        source, replica = cluster.primaries[0], cluster.replicas[0]
+        with source.client() as r:
+            r.set(key, "v")
+            pipe = r.pipeline(transaction=False)
+            pipe.config_set("ckv.prefixes", "").config_set("ckv.prefixes", "*").execute_command(*command.format(k=key.decode()).split())
+            if is_error(pipe.execute(raise_on_error=False)[2], "unknown command"):
+                pytest.skip("this server does not know it")
+            wait_for_replica(r)
+            assert names_in(source, slot) == names_in(replica, slot) == [map_name(slot)]
+
+
+@pytest.mark.parametrize("command", ["SET {k} v PX 100", "SETEX {k} 1 v", "PSETEX {k} 100 v", "MSETEX 1 {k} v PX 100", "GETEX {k} PX 100", "PEXPIRE {k} 100"])
+def test_a_late_replica_holds_what_has_expired_when_it_comes(command):
+    """It is told when that is to expire, and makes a record of it as its primary did."""
+    with Cluster(primaries=1, replicas=1, config=CONFIG) as cluster:
+        slot = slot_of(b"late")
+        key, second = keys_of(slot, 2)
+        source, replica = cluster.primaries[0], cluster.replicas[0]
+        with source.client() as r:
+            r.set(second, "v")
+            wait_for_replica(r)
+            os.kill(replica.process.pid, signal.SIGSTOP)
+            try:
+                if command.startswith(("GETEX", "PEXPIRE")):
+                    r.set(key, "v")
+                if is_error(reply(r, *command.format(k=key.decode()).split()), "unknown command"):
+                    pytest.skip("this server does not know it")
+                lives = r.pttl(key)
+                r.set(key, "w")
+                time.sleep(lives / 1000 + 0.1)
+            finally:
+                os.kill(replica.process.pid, signal.SIGCONT)
+            wait_for_replica(r)
+            assert names_in(source, slot) == names_in(replica, slot) == [map_name(slot)]
+
+
+@pytest.mark.parametrize("follows", ("", "SETBIT {k} 800000 1"), ids=("left", "aside"))
+def test_a_replica_holds_what_the_mover_leaves(follows):
+    """It had the prefix first, and has made records of what its primary wrote until then, in a transaction at last."""
+    with Cluster(primaries=1, replicas=1) as cluster:
+        slot = slot_of(b"the mover leaves")
+        key, second = keys_of(slot, 2)
+        source, replica = cluster.primaries[0], cluster.replicas[0]
+        no_smaller = random.Random(1).randbytes(100_000)
+        replica.ask("CONFIG", "SET", "ckv.prefixes", "*")
+        with source.client() as r, source.client() as other_client:
+            r.set(key, no_smaller)
+            other_client.execute_command("MULTI")
+            other_client.execute_command("SET", second, no_smaller)
+            r.config_set("ckv.prefixes", "*")
+            other_client.execute_command("EXEC")
+            for name in (key, second) if follows else ():
+                r.execute_command(*follows.format(k=name.decode()).split())
+            assert wait_moved(r, b"in")["left"] == 2
+            wait_for_replica(r)
+            assert names_in(source, slot) == names_in(replica, slot) == [key, second]
