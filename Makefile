@@ -198,15 +198,18 @@ soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all che
 # counted: it ends without writing its figures. How long slices, and looks at rules, take is asked of the build that users have:
 # where each line counts, adding up the lengths of a page's 900 records makes slices of 9 ms of such of 1.
 # What is about programs, pages, memory, time or adversaries reaches no lines of its own.
+# A server ends while its threads still count: gcov works out some branches from counters that do not belong together, once in
+# some runs as -1 (GCC's bug 68080). gcovr names such a branch and goes on.
 COVERAGE_WITHOUT = bench bench_caches ckv_bench cluster_model docs estimate estimate_odd hash_flooding install large_payloads layers \
                    memory_figures old_dictionaries slices soak whole_way
+gcovr = gcovr --root . --gcov-ignore-parse-errors
 coverage: coverage-programs $(TESTED_PROGRAMS) | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
 	find build/coverage -name '*.gcda' -delete
 	@for test in $(COVER); do echo "== $$test"; $$test || exit 1; done
 	CKV_MODULE=$(CURDIR)/build/coverage/ckv.so $(integration_tests) $(COVERAGE_WITHOUT:%=--ignore tests/integration/test_%.py) \
 	    --deselect test_transparent_acl.py::test_rules_that_many_users_have_are_looked_at_once $(PYTEST_ARGS)
-	gcovr --root . --filter module/core/ --fail-under-line 95 build/coverage
-	gcovr --root . --filter 'module/(?!core/)' --fail-under-line 85 build/coverage
+	$(gcovr) --filter module/core/ --fail-under-line 95 build/coverage
+	$(gcovr) --filter 'module/(?!core/)' --fail-under-line 85 build/coverage
 
 build/coverage/ckv.so: $(COVER_O)
 	$(call say,LINK)$(CC) -shared $(COVERAGE) -Wl,-z,defs -o $@ $^ $(LIBS)
