@@ -17,10 +17,11 @@ bool acl_trust(bool trusted) {
     return was;
 }
 
-/* Redis 7.0 takes it for granted that there is a user when it is asked for his name, and asks
- * itself when it is to call a command as him, even one that there is not. */
+/* Before Redis 8.0 and Valkey 8.1 the server takes it for granted that there is a user when it is
+ * asked for his name, and asks itself when it is to call a command as him, even one that there is
+ * not. */
 static bool has_user(RedisModuleCtx *ctx) {
-    if (!version_is_7_0()) return true;
+    if (version_is_redis(REDIS_8_0) || version_is_valkey(VALKEY_8_1)) return true;
     errno = 0;
     own_call_drop(own_call(ctx, "ckv.nothing", "C"));
     return errno != ENOTSUP;

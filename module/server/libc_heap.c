@@ -1,6 +1,8 @@
 /* libc_heap.c: see libc_heap.h. */
 #include "server/libc_heap.h"
 
+#ifdef __GLIBC__
+
 #include "server/server_info.h"
 
 #include <malloc.h>
@@ -20,3 +22,13 @@ void libc_heap_start(RedisModuleCtx *ctx) {
 void libc_heap_trim(void) {
     malloc_trim(0);
 }
+
+#else /* musl gives back by itself what is free */
+
+void libc_heap_start(RedisModuleCtx *ctx) {
+    (void)ctx;
+}
+
+void libc_heap_trim(void) {}
+
+#endif
