@@ -125,7 +125,7 @@ def test_categories(r):
             # "fast" is a promise about speed, and APPEND and SET are promised less.
             speed = {b"@fast", b"@slow", b"@ckv"}
             assert categories - speed == {c for c in theirs[6] if c not in speed}, name
-    if own:
+    if own and b"cget" in r.execute_command("ACL", "CAT", "read"):  # Redis 7.4 lists no module's commands
         assert {n.decode() for n in r.execute_command("ACL", "CAT", "ckv")} == set(ours)
 
 

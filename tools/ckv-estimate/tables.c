@@ -23,8 +23,9 @@
 
 /* What a cluster's slot has, beside what stands in its table; from Redis 8 on it counts how large
  * its keys are. Bytes, measured. */
-#define SLOT            114
-#define SLOT_WITH_SIZES 2550
+#define SLOT_REDIS_7_4 102
+#define SLOT_REDIS_8   2550
+#define SLOT_VALKEY    114
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -42,7 +43,9 @@ static table_kind kind_of(const server *from) {
                        .least_fill = newer ? 0.125 : 0.1,
                        .of_slots = newer && from->cluster};
     if (kind.of_slots)
-        kind.slot_bytes = from->valkey || from->version < 800 ? SLOT : SLOT_WITH_SIZES;
+        kind.slot_bytes = from->valkey          ? SLOT_VALKEY
+                          : from->version < 800 ? SLOT_REDIS_7_4
+                                                : SLOT_REDIS_8;
     if (from->valkey && from->version >= 801) {
         kind.of_bucket = 7;
         kind.bucket_bytes = 64;
