@@ -19,13 +19,13 @@ typedef struct entry {
     size_t sampled; /* its index in the sample */
     char *key;
     uint32_t len;
-    uint32_t place; /* which of the server's maps, numbered from 0 without gaps */
+    uint32_t place; /* which of the maps, from 0 */
 } entry;
 
 typedef struct entries {
     entry *all;
     size_t count;
-    uint32_t places; /* maps that have some in the server */
+    uint32_t places; /* maps that there may be: as large a part of the server's as this is of it */
 } entries;
 
 void entries_make(entries *r, const sample *s, const selection *chosen, const server *from);

@@ -54,7 +54,7 @@ static void check(bool done) {
 /* ---- storing --------------------------------------------------------------------------------- */
 
 static map *map_of(imitation *im, const entry *e) {
-    map **at = &im->maps[e->place % im->count];
+    map **at = &im->maps[e->place];
     if (!*at) check((*at = map_new(&im->shared, secret)) != NULL);
     return *at;
 }
@@ -201,13 +201,6 @@ static void find_doubt(imitation *im, const selection *chosen) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void count_maps(imitation *im, const selection *chosen) {
-    double share = (double)chosen->stored_count / (chosen->strings > 0 ? chosen->strings : 1);
-    double wanted = im->entries.places * (share < 1 ? share : 1);
-    im->count = wanted > 1 ? (uint32_t)(wanted + 0.5) : 1;
-    im->maps = allocate(im->count * sizeof *im->maps);
-}
-
 static void measure(imitation *im, const selection *chosen) {
     double maps = 0, page_byte;
     workspace_rest(&im->shared.work);
@@ -244,7 +237,8 @@ void store_imitate(store_figures *figures, const sample *s, const server *from) 
     im->empty_bytes = counted_bytes();
     selection_make(&chosen, s);
     entries_make(&im->entries, s, &chosen, from);
-    count_maps(im, &chosen);
+    im->count = im->entries.places;
+    im->maps = allocate((im->count + 1u) * sizeof *im->maps);
     store_all(im, &chosen);
     write_anew(im);
     measure(im, &chosen);
