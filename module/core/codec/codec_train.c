@@ -23,7 +23,7 @@
 /* ---- zstd: does it pay? ---------------------------------------------------------------------- */
 
 typedef struct trial {
-    size_t phrase[CLASSES], best[CLASSES]; /* bytes by size class */
+    size_t raw[CLASSES], phrase[CLASSES], best[CLASSES]; /* bytes by size class */
 } trial;
 
 static bool for_trial(size_t i) {
@@ -75,6 +75,7 @@ static bool run_trial(const mem *m, const codec *c, const codec_samples *s, int 
                codec_encode_value(&both, &w, &w.moved, effort, value, n, &best);
         unsigned size_class = codec_size_class(n);
         if (!done || size_class >= CLASSES) continue;
+        t->raw[size_class] += n;
         t->phrase[size_class] += phrase.len;
         t->best[size_class] += best.len;
     }
@@ -89,11 +90,25 @@ static bool zstd_possible(const codec_samples *s) {
     return count * 4 >= s->value_count && count >= 64;
 }
 
+/* Bytes that zstd saves of `stored` bytes of records in some size classes, by the samples. */
+static double saved(const codec_samples *s, const trial *t, uint32_t classes, double stored) {
+    double raw[CLASSES] = {0}, all = 0, bytes = 0;
+    for (size_t i = 0; i < s->value_count; i++) {
+        unsigned size_class = codec_size_class(s->values[i].len);
+        all += s->values[i].len;
+        if (size_class < CLASSES) raw[size_class] += s->values[i].len;
+    }
+    for (unsigned i = 0; i < CLASSES; i++)
+        if (classes >> i & 1)
+            bytes += raw[i] * (double)(t->phrase[i] - t->best[i]) / (double)t->raw[i];
+    return all > 0 ? bytes / all * stored : 0;
+}
+
 /* Learns for which sizes zstd is worth its time and, with its tables, its memory; forgets about it
  * if for none. */
 static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t max_bytes,
-                          int level) {
-    size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
+                          uint64_t stored, int level) {
+    size_t phrases = c->bytes, room = max_bytes > phrases ? max_bytes - phrases : 0;
     size_t dict_max = room / 4 < ZSTD_DICT_MAX ? room / 4 : ZSTD_DICT_MAX;
     if (dict_max < 4096 || !zstd_possible(s)) return true;
     if (!train_zstd_dict(m, c, s, dict_max)) return false;
@@ -104,7 +119,8 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
         done = codec_use_zstd_dict(m, c, level) && run_trial(m, c, s, level, &t);
     for (unsigned i = 0; i < CLASSES; i++)
         if (t.best[i] + t.phrase[i] / ZSTD_GAIN < t.phrase[i]) classes |= 1u << i;
-    bool pays = classes && c->bytes <= max_bytes;
+    bool pays = classes && c->bytes <= max_bytes &&
+                saved(s, &t, classes, (double)stored) > (double)(c->bytes - phrases);
     if (!pays || !done) codec_forget_zstd_dict(m, c);
     c->zstd_classes = pays ? classes : 0;
     return done;
@@ -123,7 +139,7 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
     if (zstd_possible(s)) room = room / 3 * 2;
     bool done = codec_train_values(m, c, s->values, s->value_count, room, stored);
-    if (!done || !consider_zstd(m, c, s, max_bytes, zstd_level)) goto failed;
+    if (!done || !consider_zstd(m, c, s, max_bytes, stored, zstd_level)) goto failed;
     return c;
 failed:
     codec_free(m, c);

@@ -37,7 +37,8 @@ static inline uint64_t codec_sample_chance(uint64_t bytes, uint64_t wanted) {
 /*
  * Learns from samples, which are only read; takes seconds, runs on any thread. `max_bytes` is what
  * codec->bytes may be, or a 16th more (phrase_train). zstd joins in for the sizes of values for
- * which it beats the phrases by enough. NULL: out of memory.
+ * which it beats the phrases by enough, if that saves more of so much data than its dictionary
+ * takes. NULL: out of memory.
  */
 codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int zstd_level);
 
