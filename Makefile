@@ -200,7 +200,7 @@ soak: build/ckv.so | setup-server setup-python ## 100M mixed operations, all che
 # What is about programs, pages, memory, time or adversaries reaches no lines of its own.
 # A server ends while its threads still count: gcov works out some branches from counters that do not belong together, once in
 # some runs as -1 (GCC's bug 68080). gcovr names such a branch and goes on.
-COVERAGE_WITHOUT = bench bench_caches ckv_bench cluster_model docs estimate estimate_odd hash_flooding install large_payloads layers \
+COVERAGE_WITHOUT = bench bench_caches ckv_bench cluster_model docs estimate estimate_odd estimate_sample hash_flooding install large_payloads layers \
                    memory_figures old_dictionaries slices soak whole_way
 gcovr = gcovr --root . --gcov-ignore-parse-errors
 coverage: coverage-programs $(TESTED_PROGRAMS) | setup-server setup-python setup-coverage ## fails below 95% of core's lines, 85% of module's
