@@ -239,9 +239,9 @@ static bool set_expiry(record *r, int64_t at_ms) {
     return true;
 }
 
-/* Who gives it an expiry that is past has deleted it, in Redis; in Valkey it has expired. */
+/* Who gives it an expiry that is past has deleted it; from Valkey 8.1 on it has expired. */
 static void end_by_command(record *r) {
-    if (!version_is_valkey(VALKEY_ANY)) {
+    if (!version_is_valkey(VALKEY_8_1)) {
         record_delete_by_command(r);
         return;
     }
@@ -264,7 +264,7 @@ bool record_expire(record *r, int64_t at_ms) {
 }
 
 bool record_is_put_expired(record *r, int64_t at_ms) {
-    if (at_ms > r->now_ms || !version_is_valkey(VALKEY_ANY) || !role_may_expire(r->ctx))
+    if (at_ms > r->now_ms || !version_is_valkey(VALKEY_8_0) || !role_may_expire(r->ctx))
         return false;
     record_refresh(r);
     if (r->found) end_by_command(r);

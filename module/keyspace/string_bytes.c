@@ -10,8 +10,8 @@
 #define ASKED_EVERY  32
 #define ASKED_WEIGHT 0.1
 
-/* Valkey keeps a key within the object of its value: 8 says of such as long as these (bytes) what
- * they take without it. */
+/* Valkey keeps a key within the object of its value from 8.1 on, which says of such as long as
+ * these (bytes) what they take without it. */
 #define APART_MIN 45
 #define KEY_EXTRA 5
 
@@ -24,7 +24,7 @@ void string_bytes_by_timer(bool by) {
 static double usage(RedisModuleCtx *ctx, RedisModuleString *key, size_t key_len, size_t len) {
     double bytes = (double)native_memory_usage(ctx, key);
     bool without_key =
-        len >= APART_MIN && version_is_valkey(VALKEY_8_0) && !version_is_valkey(VALKEY_9_0);
+        len >= APART_MIN && version_is_valkey(VALKEY_8_1) && !version_is_valkey(VALKEY_9_0);
     return without_key && bytes > 0 ? bytes + (double)(key_len + KEY_EXTRA) : bytes;
 }
 
