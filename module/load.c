@@ -43,8 +43,9 @@ static bool draw_secret(uint64_t secret[2]) {
 /* Maps have a secret that goes with them into files; that of phrases leaves nowhere. */
 static bool start_core(void) {
     uint64_t of_phrases[2];
-    ckv.mem =
-        (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free, RedisModule_MallocSize};
+    /* RM_MallocSize() has what is before the block, in servers that keep its size there. */
+    ckv.mem = (mem){RedisModule_Alloc, RedisModule_Realloc, RedisModule_Free,
+                    RedisModule_MallocUsableSize};
     if (!draw_secret(ckv.secret) || !draw_secret(of_phrases)) return false;
     phrase_set_secret(of_phrases);
     return map_shared_init(&ckv.shared, &ckv.mem, DEFAULT_COMPRESSION_LEVEL);

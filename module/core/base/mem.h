@@ -18,7 +18,7 @@ typedef struct mem {
     void *(*alloc)(size_t bytes);
     void *(*realloc)(void *block, size_t bytes);
     void (*free)(void *block);
-    /* Bytes that the allocator really set aside for a block, its size class. */
+    /* Bytes of a block that may be used, all that the allocator has set aside for it. */
     size_t (*usable)(void *block);
 } mem;
 
