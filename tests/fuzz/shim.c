@@ -60,7 +60,7 @@ static void *Calloc(size_t count, size_t n) {
 static void Free(void *block) {
     free(block);
 }
-static size_t MallocSize(void *block) {
+static size_t MallocUsableSize(void *block) {
     return malloc_usable_size(block);
 }
 
@@ -389,7 +389,7 @@ static int get_api(const char *name, void *at) {
         HERE(Calloc),
         {"RedisModule_TryRealloc", (void *)Realloc},
         HERE(Free),
-        HERE(MallocSize),
+        HERE(MallocUsableSize),
         HERE(PoolAlloc),
         HERE(CreateString),
         HERE(CreateStringPrintf),
