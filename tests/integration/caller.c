@@ -121,8 +121,9 @@ static int set_filter(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 static int push(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     RedisModuleKey *key = RedisModule_OpenKey(ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE);
-    if (RedisModule_ListPush(key, REDISMODULE_LIST_HEAD, argv[2]) != REDISMODULE_OK)
-        return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
+    bool pushed = RedisModule_ListPush(key, REDISMODULE_LIST_HEAD, argv[2]) == REDISMODULE_OK;
+    RedisModule_CloseKey(key);
+    if (!pushed) return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
     RedisModule_ReplicateVerbatim(ctx);
     return RedisModule_ReplyWithLongLong(ctx, 1);
 }
