@@ -164,7 +164,8 @@ def test_who_is_told_of_the_servers_own_keys_is_served(own_server, caller, event
 def test_who_is_told_that_a_string_has_moved_may_write_it(own_server, caller, called):
     server = own_server({"loadmodule": caller, "ckv.prefixes": "*", "ckv.maps": 4})
     with server.client() as r:
-        if called != "GET =" and "=" in called and r.info("server").get("valkey_version", "0") < "8.1":
+        valkey = r.info("server").get("valkey_version", "0.0")
+        if called != "GET =" and "=" in called and tuple(map(int, valkey.split(".")[:2])) < (8, 1):
             pytest.skip("this server counts on a string that it has just set, also for its own SET")
         for i in range(100):
             r.set(f"k{i}", i, ex=100)
