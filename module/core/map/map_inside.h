@@ -217,7 +217,7 @@ void map_remove_slot(map *m, const map_pos *pos);
 /* Whether all pages of a bucket are of the current codec. */
 bool map_all_current(const map *m, uint32_t index);
 
-/* Writes a bucket anew if its pages hold much less than they could. */
+/* Writes a bucket anew, in the background, if its pages hold less than they could. */
 void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old);
 
 /* Whether a bucket is to be split while all is encoded anew. */

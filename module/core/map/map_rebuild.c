@@ -24,6 +24,10 @@
 #define SPARSE_SHARE(bytes) ((bytes)*3 / 4)
 /* More than this share, then: some are split. What was merged is not, not even two into one. */
 #define CROWDED_SHARE(bytes) ((bytes)*3 / 2)
+/* A bucket is rewritten when that makes its pages smaller by one byte in so many: by a command that
+ * others wait for; in the background. */
+#define WASTE_ONE_IN      8
+#define WASTE_ONE_IN_REST 32
 
 typedef struct pouring {
     map *m;
@@ -183,11 +187,11 @@ static uint64_t pages_for(uint64_t bytes) {
     return bytes / PAGE_BYTES * PAGE_BYTES + map_page_cap((uint32_t)(bytes % PAGE_BYTES));
 }
 
-/* Whether rewriting a bucket pays: its pages take more by an eighth than others would, not counting
- * one record's bytes a page, which no rewriting could fill. Others would have to hold what its
- * young values will take as well: many have left just such a hole. Pages of several codecs would
- * stay apart; they will be of one soon. */
-static bool wasteful(const map *m, bucket *b) {
+/* Whether rewriting a bucket pays: its pages take more than others would by one byte in `one_in`,
+ * not counting one record's bytes a page, which no rewriting could fill. Others would have to hold
+ * what its young values will take as well: many have left just such a hole. Pages of several codecs
+ * would stay apart; they will be of one soon. */
+static bool wasteful(const map *m, bucket *b, unsigned one_in) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);
     uint64_t used = 0, cap = 0, slots = 0;
@@ -197,13 +201,14 @@ static bool wasteful(const map *m, bucket *b) {
         cap += pages[i]->cap;
         slots += pages[i]->slots;
     }
-    if (n < 2 || cap - used <= used / 6 + n * used / slots) return false;
+    if (n < 2 || cap - used <= used / (one_in * 3 / 4) + n * used / slots) return false;
     uint64_t needed = pages_for(used + young_to_fill(m, pages, n));
-    return cap > needed + needed / 8 + n * used / slots;
+    return cap > needed + needed / one_in + n * used / slots;
 }
 
 void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
-    if (wasteful(m, map_bucket(m, bucket_index))) rewrite(m, bucket_index, now_ticks, old);
+    if (wasteful(m, map_bucket(m, bucket_index), WASTE_ONE_IN_REST))
+        rewrite(m, bucket_index, now_ticks, old);
 }
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
@@ -212,6 +217,6 @@ void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
         map_split(m, now_ticks, NULL);
     else if (m->buckets > 1 && weight(m) < MERGE_SHARE(wanted))
         map_merge(m, now_ticks, NULL);
-    else
-        map_compact(m, bucket_index, now_ticks, NULL);
+    else if (wasteful(m, map_bucket(m, bucket_index), WASTE_ONE_IN))
+        rewrite(m, bucket_index, now_ticks, NULL);
 }

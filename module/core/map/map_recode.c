@@ -221,13 +221,20 @@ static bool put(const recode_batch *b, uint32_t i, map *m, uint32_t at, mem_reti
     return done;
 }
 
+/* Whether the next page is of the same bucket: to rewrite that would move it. */
+static bool more_to_come(const recode_batch *b, uint32_t i) {
+    const recode_item *item = &b->items[i];
+    return i + 1 < b->count && item[1].owner == item->owner && item[1].bucket == item->bucket;
+}
+
 bool recode_put(const recode_batch *b, uint32_t i, map *m, uint64_t now_ticks, mem_retired *old) {
-    uint32_t at = find(b, i, m);
+    uint32_t at = find(b, i, m), bucket_index = b->items[i].bucket;
     map_size before = map_size_now(m);
-    if (at == UINT32_MAX || !put(b, i, m, at, old)) return false;
-    if (map_all_current(m, b->items[i].bucket)) map_compact(m, b->items[i].bucket, now_ticks, old);
+    bool done = at != UINT32_MAX && put(b, i, m, at, old);
+    if (!more_to_come(b, i) && bucket_index < m->buckets && map_all_current(m, bucket_index))
+        map_compact(m, bucket_index, now_ticks, old);
     map_tell_group(m, &before);
-    return true;
+    return done;
 }
 
 uint32_t recode_used_before(const recode_batch *b, uint32_t i) {

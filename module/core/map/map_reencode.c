@@ -124,7 +124,6 @@ static map_step reencode_page(reencoding *r, uint32_t page_index) {
 static map_step reencode_bucket(reencoding *r) {
     bool failed = false;
     uint32_t n;
-    if (map_all_current(r->m, r->bucket)) return MAP_DONE;
     bucket *b = map_bucket(r->m, r->bucket);
     for (uint32_t i = 0; bucket_pages(b, &n), i < n;) {
         if (bucket_pages(b, &n)[i]->codec == map_codec(r->m)) {
