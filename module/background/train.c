@@ -51,6 +51,7 @@ static struct {
     waiting later;     /* who came during it: of the next one, which will know what is stored now */
     uint64_t again_us; /* none begins by itself before */
     bool in_vain;      /* there was nothing to learn from, last time */
+    bool threadless;   /* there was no thread to learn on, last time */
     uint8_t offered;   /* CODEC_RAW: none is */
 } job;
 
@@ -171,11 +172,10 @@ static void start_learning(void) {
     atomic_store(&learning, true);
     bool waited_for = job.clients.count > 0 || job.later.count > 0;
     atomic_store(&percent, waited_for || is_new() ? 100 : TRAINING_PERCENT);
-    if (!thread_start(run)) {
-        ckv_log("warning", "can't start a thread to train on");
-        sampling_forget();
-        atomic_store(&finished, true);
-    }
+    job.threadless = !thread_start(run);
+    if (!job.threadless) return;
+    sampling_forget();
+    atomic_store(&finished, true);
 }
 
 /* The training is over. */
@@ -224,7 +224,8 @@ static bool install(codec *c) {
         if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
     if (id == CODECS_MAX) {
-        ckv_log("warning", "a training failed: out of memory");
+        ckv_log("warning", "a training failed: %s",
+                job.threadless ? "can't start a thread" : "out of memory");
         put_off();
         finish("ERR the training failed");
         return false;

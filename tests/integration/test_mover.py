@@ -318,7 +318,8 @@ def test_moving_out_stops_before_maxmemory_and_goes_on(own_server):
             pipe.execute_command("SET", f"user:{i}", value)
         pipe.execute()
         move_in(r)
-        r.execute_command("CONFIG", "SET", "maxmemory", memory(r) + 2_500_000)
+        # Less than half of what they take more as strings: the table of keys may still be as large as it was.
+        r.execute_command("CONFIG", "SET", "maxmemory", memory(r) + 1_200_000)
         r.execute_command("CONFIG", "SET", "ckv.prefixes", "")
         wait_for(lambda: moving(r, b"out")["waits_for"] == "maxmemory", "the limit")
         assert 0 < records(r) < 40_000 and info(r)["moving_out"] == "waiting"

@@ -197,7 +197,7 @@ def test_asked_for_where_there_is_nothing_to_learn_from(own_server):
 def test_a_training_that_fails_is_not_tried_again_at_once(own_server, faults):
     """But when somebody asks for it."""
     server = own_server({"ckv.train-after": "256kb"}, env=faults.env)
-    failure = "can't start a thread to train on"
+    failure = "a training failed: can't start a thread"
     with server.client() as r:
         faults.set(no_threads=True)
         stored = load(r, texts(10_000))
