@@ -188,9 +188,10 @@ static uint64_t pages_for(uint64_t bytes) {
 }
 
 /* Whether rewriting a bucket pays: its pages take more than others would by one byte in `one_in`,
- * not counting one record's bytes a page, which no rewriting could fill. Others would have to hold
- * what its young values will take as well: many have left just such a hole. Pages of several codecs
- * would stay apart; they will be of one soon. */
+ * not counting one record's bytes a page, which no rewriting could fill; and a third more than that
+ * is free in them, since what others would take is only worked out, and what it does not gain would
+ * be tried again. Others would have to hold what its young values will take as well: many have left
+ * just such a hole. Pages of several codecs would stay apart; they will be of one soon. */
 static bool wasteful(const map *m, bucket *b, unsigned one_in) {
     uint32_t n;
     page **pages = bucket_pages(b, &n);

@@ -142,7 +142,6 @@ static map_step reencode_bucket(reencoding *r) {
             i++;
         }
     }
-    map_compact(r->m, r->bucket, r->now_ticks, r->old);
     map_trim_bucket(r->m, map_bucket(r->m, r->bucket));
     return failed ? MAP_FAILED : MAP_DONE;
 }
@@ -175,6 +174,7 @@ map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t 
     reencoding r = {
         .m = m, .bucket = bucket_index, .now_ticks = now_ticks, .work = work, .old = old};
     map_step step = reencode_bucket(&r);
+    if (step == MAP_DONE) map_compact(m, bucket_index, now_ticks, old);
     if (step == MAP_DONE) step = merge(&r);
     if (step == MAP_DONE) step = split(&r);
     map_tell_group(m, &before);
