@@ -2,6 +2,7 @@
 #include "keyspace/maps.h"
 
 #include "core/base/hash_slot.h"
+#include "core/base/thread_local.h"
 #include "keyspace/places.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@ static maps_cursor *cursors;
 static uint64_t arrivals;
 static _Atomic size_t alive;
 static _Atomic uint64_t freed_aside;
-static _Thread_local bool main_thread; /* which is where maps are made */
+static THREAD_LOCAL bool main_thread; /* which is where maps are made */
 
 keyed_map *maps_wrap(map *m, uint32_t home) {
     keyed_map *s = RedisModule_Alloc(sizeof *s);

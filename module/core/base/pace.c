@@ -1,5 +1,6 @@
 /* pace.c: see pace.h. */
 #include "base/pace.h"
+#include "base/thread_local.h"
 
 #include <stdint.h>
 #include <time.h>
@@ -9,7 +10,7 @@
 
 static const atomic_uint whole = 100;
 
-static _Thread_local struct {
+static THREAD_LOCAL struct {
     const atomic_uint *percent;
     uint64_t woke_ns;
 } pace = {.percent = &whole};
