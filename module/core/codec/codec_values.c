@@ -13,6 +13,10 @@
  *
  * From the second on all that there is to learn from is asked: of a part of it, two dictionaries
  * are worse than one much more often.
+ *
+ * Values that come again and again are learned whole (phrase_train.c), and of those one dictionary
+ * holds 2 to 4 MB. So there even kinds that are alike stay apart until dictionaries of all that
+ * there is have been compared, and large ones are cut: each has as many phrases as one for all.
  */
 #include "codec/codec_values.h"
 #include "base/pace.h"
@@ -31,6 +35,8 @@
 /* Of the values one in so many is not learned, but encoded to compare; so many bytes of a kind. */
 #define TEST_EVERY     32
 #define TEST_BYTES_MAX (256u << 10)
+/* What a kind may be of all values where these come again and again. */
+#define PART_BY_HEART 0.25
 /* What a dictionary of its own must save of a kind's bytes, and all of them of all bytes: 1 in so
  * many. */
 #define WORTH_IT     50
@@ -41,6 +47,7 @@ typedef struct values {
     const phrase_sample *all;
     size_t n, room;      /* for all dictionaries, bytes */
     uint64_t stored;     /* bytes of all that are like these */
+    bool repeated;       /* many of them come again */
     bool compares;       /* there are several kinds */
     uint8_t *kind_of;    /* [n] */
     phrase_sample *some; /* [n] */
@@ -187,7 +194,7 @@ static bool learn_little(values *v, uint32_t kinds, dicts *d) {
     return true;
 }
 
-/* Joins the kinds that are alike. False: out of memory. */
+/* Says how much kinds are alike, and joins those that are. False: out of memory. */
 static bool join_alike(values *v, kinds_model *model, uint32_t kinds) {
     dicts d = {0};
     bool done = learn_little(v, kinds, &d);
@@ -197,7 +204,8 @@ static bool join_alike(values *v, kinds_model *model, uint32_t kinds) {
         double own = unlike[a];
         for (uint32_t b = 0; b < kinds; b++) {
             unlike[b] = own > 0 ? unlike[b] / own : INFINITY;
-            if (done && unlike[b] <= ALIKE) join(model, model->kind[a], model->kind[b]);
+            if (done && !v->repeated && unlike[b] <= ALIKE)
+                join(model, model->kind[a], model->kind[b]);
         }
     }
     free_dicts(&d);
@@ -283,11 +291,11 @@ static uint32_t kinds_there(const values *v) {
     return kinds;
 }
 
-/* What dictionaries of their kinds make of all values, by what the one for all does; INFINITY if
- * there is one kind, or they have no room: the smallest that there is may take more than the part
- * of a small kind. */
-static double apart_by_whole(const values *v, const dicts *d) {
-    double whole = 0, apart = 0;
+/* What dictionaries of their kinds take and make of all values, by what the one for all does;
+ * INFINITY if there is one kind, or they have no room: the smallest that there is may take more
+ * than the part of a small kind. */
+static double apart_by_whole(const values *v, const phrase_dict *one, const dicts *d) {
+    double whole = 0, apart = 0, part = v->stored > 0 ? v->bytes / (double)v->stored : 0;
     size_t bytes = 0;
     for (uint32_t kind = 0; kind < KINDS_MAX; kind++) {
         if (v->count_of[kind] == 0) continue;
@@ -296,7 +304,8 @@ static double apart_by_whole(const values *v, const dicts *d) {
         bytes += phrase_bytes(d->of[kind]);
     }
     bool fit = bytes <= v->room + v->room / 16;
-    return kinds_there(v) > 1 && fit && whole > 0 ? apart / whole : INFINITY;
+    if (kinds_there(v) == 1 || !fit || whole == 0) return INFINITY;
+    return (apart + part * (double)bytes) / (whole + part * (double)phrase_bytes(one));
 }
 
 /* Learns those that have changed, in the room that the others' dictionaries leave. False: out of
@@ -334,13 +343,13 @@ static double learn_apart(values *v, kinds_model *model, uint32_t kinds, phrase_
     bool changed[KINDS_MAX] = {false};
     for (uint32_t kind = 0; kind < kinds; kind++)
         if (!learn_and_compare(v, kind, share(v, kind, v->room, v->bytes), whole, d)) return 0;
-    double apart = apart_by_whole(v, d), joined = 0;
+    double apart = apart_by_whole(v, whole, d), joined = 0;
     dicts shared = *d;
     memcpy(all, model->kind, sizeof all);
     join_others(v, model, kinds, d, changed);
     /* One kind is what the one for all was learned from. */
     bool done = kinds_there(v) == 1 || learn_changed(v, changed, whole, &shared);
-    if (done) joined = apart_by_whole(v, &shared);
+    if (done) joined = apart_by_whole(v, whole, &shared);
     if (done && joined < apart) {
         replace(d, &shared);
         return joined;
@@ -372,7 +381,11 @@ static uint32_t choose(values *v, kinds_model *model, uint32_t kinds, dicts *d) 
 /* Learns what kinds there are, and their dictionaries. Returns how many, 0: out of memory. */
 static uint32_t learn_all(values *v, kinds_model *model, dicts *d) {
     uint32_t kinds = 1;
-    if (v->room >= KINDS_ROOM_MIN) kinds = kinds_learn(v->mem, v->all, v->n, model);
+    if (v->room >= KINDS_ROOM_MIN) {
+        if (!phrase_repeated(v->mem, v->all, v->n, &v->repeated)) return 0;
+        double most = v->repeated ? PART_BY_HEART : 1;
+        kinds = kinds_learn(v->mem, v->all, v->n, most, model);
+    }
     if (kinds > 1) {
         v->lanes = kinds;
         v->compares = true;

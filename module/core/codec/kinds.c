@@ -88,6 +88,7 @@ typedef struct learner {
     uint8_t trial[LOOKED_AT];                /* while a split is tried */
     uint8_t best[LOOKED_AT], all[LOOKED_AT]; /* the best split of a kind, and of all kinds */
     uint32_t n, kinds;
+    double most; /* samples of a kind that is split only if that is worth a trial */
     uint64_t random;
     float count[KINDS_LANES][KINDS_FEATURES], total[KINDS_LANES];
     kinds_model model;
@@ -172,9 +173,14 @@ static double split_once(learner *l, uint32_t kind) {
     return likely;
 }
 
-static bool large_enough(const learner *l, const uint8_t *of, uint32_t kind) {
+static uint32_t count_of(const learner *l, const uint8_t *of, uint32_t kind) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < l->n; i++) count += of[i] == kind;
+    return count;
+}
+
+static bool large_enough(const learner *l, const uint8_t *of, uint32_t kind) {
+    uint32_t count = count_of(l, of, kind);
     return count > 0 && count >= l->n / SMALLEST;
 }
 
@@ -191,7 +197,7 @@ static double best_split(learner *l, uint32_t kind) {
         memcpy(l->best, l->trial, l->n);
     }
     l->model = model;
-    return gain * TRIED < -before ? 0 : gain;
+    return gain * TRIED < -before && count_of(l, l->of, kind) <= l->most ? 0 : gain;
 }
 
 /* Gives all samples to where they fit best, a few times. */
@@ -229,12 +235,14 @@ static void pick(learner *l, const phrase_sample *samples, size_t n) {
             l->sample[l->n++] = features_of(samples[i].data, samples[i].len);
 }
 
-uint32_t kinds_learn(const mem *m, const phrase_sample *samples, size_t n, kinds_model *model) {
+uint32_t kinds_learn(const mem *m, const phrase_sample *samples, size_t n, double most,
+                     kinds_model *model) {
     learner *l = m->alloc(sizeof *l);
     if (!l) return 0;
     memset(l, 0, sizeof *l);
     l->kinds = 1;
     pick(l, samples, n);
+    l->most = most * l->n;
     for (uint32_t kind; l->kinds < KINDS_MAX && (kind = choose(l)) < l->kinds; l->kinds++)
         memcpy(l->of, l->all, l->n);
     assign_all(l);

@@ -68,6 +68,10 @@ void phrase_set_secret(const uint64_t secret[2]);
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
                           uint64_t stored, bool cheapest);
 
+/* Tells whether many of such samples come again: phrase_train() learns them whole then if it has
+ * the room. False: out of memory. */
+bool phrase_repeated(const mem *m, const phrase_sample *samples, size_t n, bool *repeated);
+
 void phrase_free(phrase_dict *d);
 
 /* From now on all encodings begin with the lowest `len` bits of `lead`, by which the caller knows

@@ -174,8 +174,9 @@ static bool count_repeated(const mem *m, phrase_sample *list, sample_set *set, u
 
 /* What there is to learn from, where repeated records count once or twice, and to try it on. */
 typedef struct sample_sets {
+    phrase_sample *list; /* of all */
     sample_set once, twice, test;
-    uint32_t *times; /* of both */
+    uint32_t *times; /* of once and twice */
     bool repeated;   /* enough of them come again */
 } sample_sets;
 
@@ -187,19 +188,27 @@ static sample_set counted(sample_set set, const uint32_t *times) {
     return set;
 }
 
-/* Of a list, which is put in another order. False: out of memory; s->times is to be freed anyhow.
- */
-static bool take_samples(const mem *m, phrase_sample *list, uint32_t n, sample_sets *s) {
-    shuffle(list, n);
-    sample_set all = cut(list, n);
+static void free_samples(const mem *m, sample_sets *s) {
+    if (s->times) m->free(s->times);
+    if (s->list) m->free(s->list);
+}
+
+/* False: out of memory; what is taken is to be freed anyhow. */
+static bool take_samples(const mem *m, const phrase_sample *samples, size_t n, sample_sets *s) {
+    if (n > UINT32_MAX) n = UINT32_MAX;
+    s->list = m->alloc(n * sizeof *s->list + 1);
+    if (!s->list) return false;
+    if (n > 0) memcpy(s->list, samples, n * sizeof *s->list);
+    shuffle(s->list, (uint32_t)n);
+    sample_set all = cut(s->list, (uint32_t)n);
     if (all.n >= TEST_SHARE) s->test = split(&all, TEST_SHARE);
     uint32_t count = all.n;
     s->times = m->alloc(2 * (size_t)count * sizeof *s->times + 1);
     if (!s->times) return false;
-    if (!count_repeated(m, list + s->test.n, &all, s->times, s->times + count)) return false;
+    if (!count_repeated(m, s->list + s->test.n, &all, s->times, s->times + count)) return false;
     s->once = counted(all, s->times);
     s->twice = counted(all, s->times + count);
-    s->repeated = count - all.n >= count / REPEATED_SHARE;
+    s->repeated = all.n < count && count - all.n >= count / REPEATED_SHARE;
     if (s->test.n == 0) s->test = s->once;
     return true;
 }
@@ -482,15 +491,18 @@ bool phrase_rate(phrase_dict *d, phrase_sample *samples, size_t n) {
 
 phrase_dict *phrase_train(const mem *m, const phrase_sample *samples, size_t n, size_t max_bytes,
                           uint64_t stored, bool cheapest) {
-    if (n > UINT32_MAX) n = UINT32_MAX;
-    phrase_sample *list = m->alloc(n * sizeof *list + 1);
-    if (!list) return NULL;
-    if (n > 0) memcpy(list, samples, n * sizeof *list);
     limits limits = limits_for(max_bytes, stored, cheapest);
     sample_sets s = {0};
     phrase_dict *d = NULL;
-    if (take_samples(m, list, (uint32_t)n, &s)) d = learn_from(m, &s, &limits);
-    if (s.times) m->free(s.times);
-    m->free(list);
+    if (take_samples(m, samples, n, &s)) d = learn_from(m, &s, &limits);
+    free_samples(m, &s);
     return d;
+}
+
+bool phrase_repeated(const mem *m, const phrase_sample *samples, size_t n, bool *repeated) {
+    sample_sets s = {0};
+    bool done = take_samples(m, samples, n, &s);
+    *repeated = s.repeated;
+    free_samples(m, &s);
+    return done;
 }

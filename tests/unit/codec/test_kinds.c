@@ -48,10 +48,10 @@ static void make_records(void) {
 
 static void looks(void) {
     static kinds_model model, same;
-    CHECK(kinds_learn(&mem_libc, NULL, 0, &model) == 1);
-    uint32_t kinds = kinds_learn(&mem_libc, value_samples, RECORDS, &model);
+    CHECK(kinds_learn(&mem_libc, NULL, 0, 1, &model) == 1);
+    uint32_t kinds = kinds_learn(&mem_libc, value_samples, RECORDS, 1, &model);
     CHECK(kinds >= KINDS && kinds <= KINDS_MAX);
-    CHECK(kinds_learn(&mem_libc, value_samples, RECORDS, &same) == kinds);
+    CHECK(kinds_learn(&mem_libc, value_samples, RECORDS, 1, &same) == kinds);
     CHECK(!memcmp(&model, &same, sizeof model));
     /* No kind that was learned has values of two that are there. */
     int of[KINDS_MAX][KINDS] = {{0}};
@@ -66,6 +66,27 @@ static void looks(void) {
         CHECK(most >= all * 0.99);
     }
     for (size_t n = 1; n < 300; n++) CHECK(kinds_of(&model, values[2], n) < kinds);
+}
+
+/* Values of one kind: all of them, or such that none is twice as large as it should be. */
+static void cut(void) {
+    static phrase_sample alone[OF_EACH];
+    static kinds_model model;
+    for (int i = 0; i < OF_EACH; i++) alone[i] = value_samples[KINDS * i];
+    CHECK(kinds_learn(&mem_libc, alone, OF_EACH, 1, &model) == 1);
+    uint32_t kinds = kinds_learn(&mem_libc, alone, OF_EACH, 0.25, &model), of[KINDS_MAX] = {0};
+    for (int i = 0; i < OF_EACH; i++) of[kinds_of(&model, alone[i].data, alone[i].len)]++;
+    for (uint32_t kind = 0; kind < kinds; kind++) CHECK(of[kind] < OF_EACH / 2);
+}
+
+static void repeated(void) {
+    static phrase_sample twice[2 * RECORDS];
+    bool again;
+    memcpy(twice, value_samples, sizeof value_samples);
+    memcpy(twice + RECORDS, value_samples, sizeof value_samples);
+    CHECK(phrase_repeated(&mem_libc, twice, 2 * RECORDS, &again) && again);
+    CHECK(phrase_repeated(&mem_libc, value_samples, RECORDS, &again) && !again);
+    CHECK(phrase_repeated(&mem_libc, NULL, 0, &again) && !again);
 }
 
 static codec *train(const phrase_sample *samples, size_t n) {
@@ -179,6 +200,8 @@ int main(void) {
     make_records();
     CHECK(workspace_init(&w, &mem_libc));
     looks();
+    cut();
+    repeated();
     codec *c = train(value_samples, RECORDS);
     pay(c, &w);
     files(c, &w);
