@@ -20,7 +20,7 @@
 /* Of what may be young that is encoded anew takes so much at most, or values that are written would
  * be encoded at once; and how long it waits for room there. */
 #define YOUNG_SHARE(limit) ((limit) / 2)
-#define PATIENCE_US        1000000
+#define PATIENCE_US        10000000
 
 /* What was encoded fast is written anew when it is one record in so many, in a lull or not; and
  * when it is so many times that, if the last time took less than this share off what was fast. */

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from server import MODULE
 from helpers import assert_stored, cpu_seconds, held_up, info, is_error, load, noise, reply, texts, wait_for
 
 
@@ -543,3 +544,24 @@ def test_settings_changed_at_run_time(own_server):
             r.execute_command("CKV", "TRAIN")
             r.execute_command("CKV", "OPTIMIZE")
             assert_stored(r, stored)
+
+
+@pytest.mark.slow
+def test_more_than_one_dictionary_knows_by_heart(own_server):
+    """Values that come again and again are learned whole: where one dictionary has no room for all of them, several
+    share them, though all are alike."""
+    rng = Random(1)
+    different = [rng.randbytes(1200).hex().encode() for _ in range(2000)]
+    with own_server({"ckv.train-after": "1gb"}).client() as r:
+        stored = load(r, different * 50)
+        r.execute_command("CKV", "TRAIN")
+        r.execute_command("CKV", "OPTIMIZE")
+        assert info(r)["value_kinds"] > 1
+        assert info(r)["page_bytes"] / len(stored) < 1000  # digits by themselves take 1200
+        assert_stored(r, stored)
+
+
+def test_threads_begin_without_memory():
+    """The C library ends the server if it has none for variables of a thread's own that it makes as they are used."""
+    with open(MODULE, "rb") as module:
+        assert b"__tls_get_addr" not in module.read()

@@ -3,7 +3,6 @@
 
 #include "map/map_inside.h"
 
-#define MERGES_AT_A_TIME 2
 #define SPLITS_AT_A_TIME 2
 
 typedef struct reencoding {
@@ -19,6 +18,11 @@ static bool take_time(reencoding *r, size_t len) {
     if (r->worked > 0 && r->worked + len + MAP_RECORD_WORK > r->work) return false;
     r->worked += len + MAP_RECORD_WORK;
     return true;
+}
+
+/* Whether there is time to pour a bucket into new pages. */
+static bool may_pour(const reencoding *r) {
+    return r->worked == 0 || r->worked + MAP_BUCKET_BYTES <= r->work;
 }
 
 /* ---- one record ------------------------------------------------------------------------------ */
@@ -149,14 +153,13 @@ static map_step reencode_bucket(reencoding *r) {
 /* The last bucket is brought to the current codec before it is merged into another, which whoever
  * comes by all buckets may have come by already. */
 static map_step merge(reencoding *r) {
-    for (int i = 0; map_is_sparse(r->m); i++) {
-        if (i == MERGES_AT_A_TIME) return MAP_MORE;
-        r->bucket = r->m->buckets - 1;
-        map_step step = reencode_bucket(r);
-        if (step != MAP_DONE) return step;
-        if (!map_merge(r->m, r->now_ticks, r->old)) break;
-    }
-    return MAP_DONE;
+    if (!map_is_sparse(r->m)) return MAP_DONE;
+    r->bucket = r->m->buckets - 1;
+    map_step step = reencode_bucket(r);
+    if (step != MAP_DONE) return step;
+    if (!may_pour(r)) return MAP_MORE;
+    bool merged = map_merge(r->m, r->now_ticks, r->old);
+    return merged && map_is_sparse(r->m) ? MAP_MORE : MAP_DONE;
 }
 
 /* Large records may have come into pages. */
@@ -174,6 +177,7 @@ map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t 
     reencoding r = {
         .m = m, .bucket = bucket_index, .now_ticks = now_ticks, .work = work, .old = old};
     map_step step = reencode_bucket(&r);
+    if (step == MAP_DONE && !may_pour(&r)) step = MAP_MORE;
     if (step == MAP_DONE) map_compact(m, bucket_index, now_ticks, old);
     if (step == MAP_DONE) step = merge(&r);
     if (step == MAP_DONE) step = split(&r);
