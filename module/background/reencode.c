@@ -16,7 +16,11 @@
 #include <stdlib.h>
 
 /* Bytes in one go, which take less than half a millisecond; a longer value is a go of its own. */
-#define GO_BYTES (4u << 10)
+#define GO_BYTES (2u << 10)
+/* A go is not begun where it would end after the slice (cron.c); where that is as long as a slice,
+ * at the beginning of one. */
+#define GO_US_MOST 600
+#define GO_FORGET  16
 /* Of what may be young that is encoded anew takes so much at most, or values that are written would
  * be encoded at once; and how long it waits for room there. */
 #define YOUNG_SHARE(limit) ((limit) / 2)
@@ -241,9 +245,11 @@ static void end_round(void) {
 /* ---- here ------------------------------------------------------------------------------------ */
 
 /* Whether large values may become young, for the encoders: not where memory is short, nor where
- * these have not followed for a while, until they have. */
+ * these have not followed for a while, until they have; but during a training what is young waits
+ * for what is learned. */
 static bool may_make_young(uint64_t now_us) {
-    if (ckv.shared.young.bytes <= YOUNG_SHARE(ckv.shared.young.limit) / 2) pass.full_us = 0;
+    bool little = ckv.shared.young.bytes <= YOUNG_SHARE(ckv.shared.young.limit) / 2;
+    if (little || train_running()) pass.full_us = 0;
     return !evict_near() && (!pass.full_us || now_us - pass.full_us < PATIENCE_US);
 }
 
@@ -273,13 +279,20 @@ static bool waits_for_child(void) {
     return child_at_work() && (pass.fast_only || (!reencode_awaited() && !evict_near()));
 }
 
-/* As often as will fit: no go is begun that would end after the slice, if it takes as long as the
- * last one. */
+/* What the next go will take: as long as the longest of late, of which a little is forgotten by
+ * every other one. */
+static uint64_t expected_us(uint64_t took_us) {
+    static uint64_t longest_us;
+    longest_us = took_us > longest_us ? took_us : longest_us - longest_us / GO_FORGET;
+    return longest_us < GO_US_MOST ? longest_us : GO_US_MOST;
+}
+
+/* As often as will fit. */
 static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
-    uint64_t began_us, now_us = clock_monotonic_us();
-    while (now_us < deadline_us) {
+    uint64_t began_us = clock_monotonic_us(), now_us = began_us, took_us = 0;
+    while (now_us + expected_us(took_us) < deadline_us) {
         if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
             if (pages.away == 0) finish();
             return;
@@ -287,7 +300,7 @@ static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
         if (!go_on(s, bucket, now_ticks, now_us)) return;
         began_us = now_us;
         now_us = clock_monotonic_us();
-        if (now_us + (now_us - began_us) >= deadline_us) return;
+        took_us = now_us - began_us;
     }
 }
 

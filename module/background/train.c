@@ -46,7 +46,7 @@ static struct {
     size_t max_bytes;
     int level;
     bool trial;        /* the current codec may stay: some records are kept to compare */
-    codec *candidate;  /* what was learned, while it is on trial */
+    uint8_t current;   /* it is kept meanwhile */
     waiting clients;   /* of the training that runs */
     waiting later;     /* who came during it: of the next one, which will know what is stored now */
     uint64_t again_us; /* none begins by itself before */
@@ -155,10 +155,19 @@ static codec *learn(void) {
     return moved_to_server(c);
 }
 
+/* Has it tried by the one that there is, if that may stay. NULL: out of memory. */
+static codec *tried(codec *c) {
+    if (!c || !job.trial) return c;
+    const codec *current = codecs_get(&ckv.shared.codecs, job.current);
+    if (trial_run(current, c, job.level)) return c;
+    codec_free(&ckv.mem, c);
+    return NULL;
+}
+
 static void *run(void *unused) {
     (void)unused;
     pace_follow(&percent);
-    atomic_store(&learned, learn());
+    atomic_store(&learned, tried(learn()));
     sampling_forget();
     libc_heap_trim();
     atomic_store(&finished, true);
@@ -172,6 +181,8 @@ static void start_learning(void) {
     atomic_store(&learning, true);
     bool waited_for = job.clients.count > 0 || job.later.count > 0;
     atomic_store(&percent, waited_for || is_new() ? 100 : TRAINING_PERCENT);
+    job.current = codecs_current_id(&ckv.shared.codecs);
+    codecs_retain(&ckv.shared.codecs, job.current);
     job.threadless = !thread_start(run);
     if (!job.threadless) return;
     sampling_forget();
@@ -181,7 +192,6 @@ static void start_learning(void) {
 /* The training is over. */
 static void finish(const char *error) {
     atomic_store(&learning, false);
-    job.candidate = NULL;
     trial_clear();
     waiting_answer(&job.clients, error);
 }
@@ -240,15 +250,13 @@ static bool install(codec *c) {
 }
 
 /* Takes into use what was learned, if that is worth it. True if there is a new codec. */
-static bool conclude(uint64_t deadline_us) {
-    if (!job.candidate) {
-        job.candidate = atomic_exchange(&learned, NULL);
-        evict_reserve(0);
-    }
-    codec *c = job.candidate;
+static bool conclude(void) {
+    codec *c = atomic_exchange(&learned, NULL);
+    const codec *current = codecs_get(&ckv.shared.codecs, job.current);
+    evict_reserve(0);
+    codecs_release(&ckv.shared.codecs, job.current);
     if (!c || !job.trial || !may_stay()) return install(c);
-    if (!trial_step(c, deadline_us)) return false;
-    double saved = trial_saved(c);
+    double saved = trial_saved(current, c);
     if (saved >= WORTH_IT) return install(c);
     confirm();
     ckv_log("notice", "trained on %.1f MB of data: new dictionaries would save %.1f%%, not taken",
@@ -306,7 +314,7 @@ static bool due(void) {
 
 bool train_step(uint64_t deadline_us) {
     if (take_offer()) return true;
-    if (atomic_load(&learning)) return atomic_load(&finished) && conclude(deadline_us);
+    if (atomic_load(&learning)) return atomic_load(&finished) && conclude();
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;
         if (!due()) return false;

@@ -1,9 +1,9 @@
 /*
  * train.h: learning a codec from what is stored.
  *
- *      idle -> sampling -> learning -> trial -> idle
- *              main thread, another    main thread,
- *              in slices    thread     in slices
+ *      idle -> sampling --> learning, trial -> idle
+ *              main thread, another
+ *              in slices    thread
  *
  * Nothing is learned from the first megabyte of data (ckv.train-after); then again whenever the
  * data has grown fourfold, or by a quarter and nothing is written for a while, and when what is
@@ -25,7 +25,7 @@
 /* Once, at load. */
 void train_start(void);
 
-/* Goes on with a training, or starts one that is due; takes at most until `deadline_us`
+/* Goes on with a training, or starts one that is due; samples at most until `deadline_us`
  * (monotonic). True if a codec has just come into use. */
 bool train_step(uint64_t deadline_us);
 

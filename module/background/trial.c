@@ -1,9 +1,8 @@
 /* trial.c: see trial.h. */
 #include "background/trial.h"
 
-#include "ckv.h"
+#include "core/base/pace.h"
 #include "keyspace/maps.h"
-#include "server/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,10 @@
 #define KEPT_SHARE (1 / 16.0)   /* of the samples, at most */
 #define KEPT_BYTES (128u << 10) /* of a kind, at most; they fit one block */
 
-/* Records, each behind its length, of `seen` bytes of samples; and what they came to so far: those
- * before `at`. */
+/* Records, each behind its length, of `seen` bytes of samples; and what they came to. */
 static struct kept {
     uint8_t *bytes;
-    size_t used, at;
+    size_t used;
     double seen, share;
     double raw, current, candidate;
 } kept[TRIAL_KINDS];
@@ -46,10 +44,11 @@ bool trial_keeps(trial_kind kind, const uint8_t *bytes, size_t len) {
 }
 
 /* Bytes that a codec makes of a record's key or value. */
-static size_t encoded_len(const codec *c, trial_kind kind, const uint8_t *bytes, size_t len) {
-    codec_workspace *w = &ckv.shared.work;
-    codec_effort effort = {CODEC_CHEAPEST, ckv.shared.codecs.zstd_level};
+static size_t encoded_len(const codec *c, codec_workspace *w, int zstd_level, trial_kind kind,
+                          const uint8_t *bytes, size_t len) {
+    codec_effort effort = {CODEC_CHEAPEST, zstd_level};
     codec_value value;
+    pace_keep();
     if (kind == TRIAL_VALUE)
         return codec_encode_value(c, w, &w->moved, effort, bytes, len, &value) ? value.len : len;
     uint8_t key[MAP_KEY_MAX + 1];
@@ -57,30 +56,28 @@ static size_t encoded_len(const codec *c, trial_kind kind, const uint8_t *bytes,
     return got == CODEC_NO_ROOM ? len : got;
 }
 
-static void try_next(struct kept *k, trial_kind kind, const codec *candidate) {
-    uint32_t len;
-    memcpy(&len, k->bytes + k->at, sizeof len);
-    const uint8_t *bytes = k->bytes + k->at + sizeof len;
-    k->raw += len;
-    k->current += (double)encoded_len(codecs_current(&ckv.shared.codecs), kind, bytes, len);
-    k->candidate += (double)encoded_len(candidate, kind, bytes, len);
-    k->at += sizeof len + len;
-}
-
-bool trial_step(const codec *candidate, uint64_t deadline_us) {
-    for (int kind = 0; kind < TRIAL_KINDS; kind++) {
-        while (kept[kind].at < kept[kind].used) {
-            try_next(&kept[kind], (trial_kind)kind, candidate);
-            if (clock_monotonic_us() >= deadline_us) return false;
+bool trial_run(const codec *current, const codec *candidate, int zstd_level) {
+    codec_workspace w;
+    if (!workspace_init(&w, &mem_libc)) return false;
+    for (trial_kind kind = 0; kind < TRIAL_KINDS; kind++) {
+        struct kept *k = &kept[kind];
+        uint32_t len;
+        for (size_t at = 0; at < k->used; at += len) {
+            memcpy(&len, k->bytes + at, sizeof len);
+            const uint8_t *bytes = k->bytes + (at += sizeof len);
+            k->raw += len;
+            k->current += (double)encoded_len(current, &w, zstd_level, kind, bytes, len);
+            k->candidate += (double)encoded_len(candidate, &w, zstd_level, kind, bytes, len);
         }
     }
+    workspace_free(&w);
     return true;
 }
 
-double trial_saved(const codec *candidate) {
+double trial_saved(const codec *current, const codec *candidate) {
     map_totals all = maps_totals().totals;
     const double stored[TRIAL_KINDS] = {(double)all.key_bytes, (double)all.value_bytes};
-    double now = (double)codecs_current(&ckv.shared.codecs)->bytes, then = (double)candidate->bytes;
+    double now = (double)current->bytes, then = (double)candidate->bytes;
     for (int kind = 0; kind < TRIAL_KINDS; kind++) {
         if (kept[kind].raw == 0) continue;
         now += stored[kind] * kept[kind].current / kept[kind].raw;

@@ -21,10 +21,11 @@ void trial_start(trial_kind kind, size_t expected_bytes);
 /* Whether these bytes of a record are kept for the trial: then nothing is to be learned of them. */
 bool trial_keeps(trial_kind kind, const uint8_t *bytes, size_t len);
 
-/* Goes on encoding what was kept, until `deadline_us` (monotonic). True: done. */
-bool trial_step(const codec *candidate, uint64_t deadline_us);
+/* Encodes what was kept with two codecs, which takes a quarter of a second or less. On any thread,
+ * while nothing else of this is called. False: out of memory. */
+bool trial_run(const codec *current, const codec *candidate, int zstd_level);
 
-/* Per cent of what is stored that the candidate would save, by a trial that is done. */
-double trial_saved(const codec *candidate);
+/* Per cent of what is stored that the second of those saves by what the first does. */
+double trial_saved(const codec *current, const codec *candidate);
 
 #endif
