@@ -279,8 +279,8 @@ static bool waits_for_child(void) {
     return child_at_work() && (pass.fast_only || (!reencode_awaited() && !evict_near()));
 }
 
-/* What the next go will take: as long as the longest of late, of which a little is forgotten by
- * every other one. */
+/* What the next go will take of this thread's time: as long as the longest of late, of which a
+ * little is forgotten by every other one. */
 static uint64_t expected_us(uint64_t took_us) {
     static uint64_t longest_us;
     longest_us = took_us > longest_us ? took_us : longest_us - longest_us / GO_FORGET;
@@ -291,16 +291,16 @@ static uint64_t expected_us(uint64_t took_us) {
 static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
-    uint64_t began_us = clock_monotonic_us(), now_us = began_us, took_us = 0;
+    uint64_t now_us = clock_monotonic_us(), took_us = 0;
     while (now_us + expected_us(took_us) < deadline_us) {
+        uint64_t began_us = clock_thread_us();
         if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
             if (pages.away == 0) finish();
             return;
         }
         if (!go_on(s, bucket, now_ticks, now_us)) return;
-        began_us = now_us;
+        took_us = clock_thread_us() - began_us;
         now_us = clock_monotonic_us();
-        took_us = now_us - began_us;
     }
 }
 
