@@ -17,8 +17,8 @@
 
 /* Bytes in one go, which take less than half a millisecond; a longer value is a go of its own. */
 #define GO_BYTES (2u << 10)
-/* A go is not begun where it would end after the slice (cron.c); where that is as long as a slice,
- * at the beginning of one. */
+/* A go is not begun where it would end after the slice (cron.c), unless it is as long as one: that
+ * is begun early in it. Each go that is shorter takes 1 in so many off the longest of late. */
 #define GO_US_MOST 600
 #define GO_FORGET  16
 /* Of what may be young that is encoded anew takes so much at most, or values that are written would

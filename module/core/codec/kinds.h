@@ -30,9 +30,9 @@ typedef struct kinds_model {
 /* The kind of a value of at least a byte. */
 uint32_t kinds_of(const kinds_model *model, const void *value, size_t n);
 
-/* Learns what kinds there are, by what they look like: KINDS_MAX at most, which it returns. What is
- * of more than `most` of all bytes, 0 to 1, is split even if both parts are much alike. 1: all are,
- * and the model is of no use. 0: out of memory. */
+/* Learns what kinds there are, by what they look like. A kind of more than this share of all bytes,
+ * `most`, 0 to 1, is split even if both parts are much alike. Returns how many there are, KINDS_MAX
+ * at most; 1: all values are much alike, and the model is of no use; 0: out of memory. */
 uint32_t kinds_learn(const mem *m, const phrase_sample *samples, size_t n, double most,
                      kinds_model *model);
 
