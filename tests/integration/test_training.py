@@ -337,7 +337,10 @@ def test_pages_are_written_anew_by_the_encoders(own_server):
 
 def test_what_was_encoded_fast_is_written_anew_later(own_server):
     """While clients wait for short values these are encoded fast; when nothing is written any more, the cheapest way."""
-    values = texts(50_000)
+    rng = Random(3)
+    syllables = ["".join(rng.choices("aeiourstnlm", k=rng.randint(1, 3))) for _ in range(200)]
+    # Phrases of these overlap in many ways: the cheapest way takes 7% less, whatever is learned. Of texts() it is 1 to 2%.
+    values = ["".join(rng.choices(syllables, k=rng.randint(20, 60))).encode() for _ in range(50_000)]
     with own_server({"ckv.train-after": "1gb"}).client() as r:
         stored = load(r, values[:40_000])
         r.execute_command("CKV", "TRAIN")
@@ -348,7 +351,7 @@ def test_what_was_encoded_fast_is_written_anew_later(own_server):
         time.sleep(4)
         assert info(r)["page_bytes"] == written
         r.config_set("ckv.encode-threads", 1)
-        wait_for(lambda: info(r)["page_bytes"] < written * 0.99, what="pages written anew")
+        wait_for(lambda: info(r)["page_bytes"] < written * 0.96, what="pages written anew")
         wait_for(lambda: info(r)["pages_to_reencode"] == 0, what="the end of that")
         assert info(r)["trainings"] == trainings
         assert_stored(r, stored)
