@@ -135,6 +135,56 @@ static bool takes_its_time(void) {
     return pass.fast_only && !lull();
 }
 
+/* ---- a go ------------------------------------------------------------------------------------ */
+
+static struct {
+    uint64_t began_us;   /* this thread's time */
+    uint64_t longest_us; /* what the longest of late took of that */
+} go;
+
+static void forget_long_go(void) {
+    go.longest_us -= go.longest_us / GO_FORGET;
+}
+
+/* Whether the next one will fit; it begins then. `now_us` becomes now. */
+static bool go_begin(uint64_t deadline_us, uint64_t *now_us) {
+    uint64_t expected_us = go.longest_us < GO_US_MOST ? go.longest_us : GO_US_MOST;
+    *now_us = clock_monotonic_us();
+    if (*now_us + expected_us >= deadline_us) {
+        forget_long_go();
+        return false;
+    }
+    go.began_us = clock_thread_us();
+    return true;
+}
+
+static void go_end(void) {
+    uint64_t took_us = clock_thread_us() - go.began_us;
+    if (took_us > go.longest_us)
+        go.longest_us = took_us;
+    else
+        forget_long_go();
+}
+
+/* ---- large values, which become young -------------------------------------------------------- */
+
+/* Whether they may, for the encoders: not where memory is short, nor where these have not followed
+ * for a while, until they have; but during a training what is young waits for what is learned. */
+static bool may_make_young(uint64_t now_us) {
+    bool little = ckv.shared.young.bytes <= YOUNG_SHARE(ckv.shared.young.limit) / 2;
+    if (little || train_running()) pass.full_us = 0;
+    return !evict_near() && (!pass.full_us || now_us - pass.full_us < PATIENCE_US);
+}
+
+static void limit_moved(uint64_t now_us) {
+    young_state *young = &ckv.shared.young;
+    young->limit_moved = may_make_young(now_us) ? YOUNG_SHARE(young->limit) : 0;
+}
+
+static void note_wait(map_step step, uint64_t now_us) {
+    if (step == MAP_WAITS && !pass.full_us) pass.full_us = now_us;
+}
+
 /* ---- by way of the encoders ------------------------------------------------------------------ */
 
 /* They are freed together, lest the next copies go where they were; but to who makes room they are
@@ -191,22 +241,36 @@ static void give_batch(void) {
     pages.open = NULL;
 }
 
+/* Takes a bucket into the batch, or what can be done for that now. */
+static map_step take_bucket(map *m, uint32_t bucket, uint64_t now_us) {
+    map_step step = MAP_DONE;
+    if (!pass.fast_only) {
+        limit_moved(now_us);
+        step = map_make_young(m, bucket, GO_BYTES);
+        note_wait(step, now_us);
+    }
+    if (step == MAP_MORE || (step == MAP_DONE && recode_fill(pages.open, m, bucket))) return step;
+    give_batch();
+    return step == MAP_WAITS ? MAP_WAITS : MAP_MORE;
+}
+
 /* Gives the encoders what is to be written anew, until a time; as long as there are any, and memory
  * for batches. */
 static void distribute(uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
+    map_step step = MAP_DONE;
     if (takes_its_time() && clock_monotonic_us() < pages.rests_until_us) return;
     bool can = encoders_there() && (open_batch() || pages.away > 0);
-    while (clock_monotonic_us() < deadline_us && (!can || open_batch())) {
+    for (uint64_t now_us; step != MAP_WAITS && go_begin(deadline_us, &now_us); go_end()) {
+        if (can && !open_batch()) return;
         if (!can || !maps_cursor_next(&pass.cursor, &s, &bucket)) {
             if (can) give_batch();
             pass.stage = WAITING;
             return;
         }
-        if (recode_fill(pages.open, s->m, bucket)) continue;
-        maps_cursor_again(&pass.cursor, s, bucket);
-        give_batch();
+        step = take_bucket(s->m, bucket, now_us);
+        if (step != MAP_DONE) maps_cursor_again(&pass.cursor, s, bucket);
     }
 }
 
@@ -244,23 +308,13 @@ static void end_round(void) {
 
 /* ---- here ------------------------------------------------------------------------------------ */
 
-/* Whether large values may become young, for the encoders: not where memory is short, nor where
- * these have not followed for a while, until they have; but during a training what is young waits
- * for what is learned. */
-static bool may_make_young(uint64_t now_us) {
-    bool little = ckv.shared.young.bytes <= YOUNG_SHARE(ckv.shared.young.limit) / 2;
-    if (little || train_running()) pass.full_us = 0;
-    return !evict_near() && (!pass.full_us || now_us - pass.full_us < PATIENCE_US);
-}
-
 /* False: nothing can be done now. If memory runs out or a record is damaged, the codec of what is
  * left stays in use. */
 static bool go_on(keyed_map *s, uint32_t bucket, uint64_t now_ticks, uint64_t now_us) {
-    young_state *young = &ckv.shared.young;
-    young->limit_moved = may_make_young(now_us) ? YOUNG_SHARE(young->limit) : 0;
+    limit_moved(now_us);
     map_step step = map_reencode(s->m, bucket, now_ticks, GO_BYTES, &pass.old);
     free_many_old();
-    if (step == MAP_WAITS && !pass.full_us) pass.full_us = now_us;
+    note_wait(step, now_us);
     if (step == MAP_MORE || step == MAP_WAITS)
         maps_cursor_again(&pass.cursor, s, map_bucket_or_last(s->m, bucket));
     return step != MAP_WAITS;
@@ -279,28 +333,17 @@ static bool waits_for_child(void) {
     return child_at_work() && (pass.fast_only || (!reencode_awaited() && !evict_near()));
 }
 
-/* What the next go will take of this thread's time: as long as the longest of late, of which a
- * little is forgotten by every other one. */
-static uint64_t expected_us(uint64_t took_us) {
-    static uint64_t longest_us;
-    longest_us = took_us > longest_us ? took_us : longest_us - longest_us / GO_FORGET;
-    return longest_us < GO_US_MOST ? longest_us : GO_US_MOST;
-}
-
-/* As often as will fit. */
 static void go_on_here(uint64_t now_ticks, uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
-    uint64_t now_us = clock_monotonic_us(), took_us = 0;
-    while (now_us + expected_us(took_us) < deadline_us) {
-        uint64_t began_us = clock_thread_us();
-        if (!maps_cursor_next(&pass.cursor, &s, &bucket)) {
-            if (pages.away == 0) finish();
-            return;
+    bool more = true;
+    for (uint64_t now_us; more && go_begin(deadline_us, &now_us); go_end()) {
+        if (maps_cursor_next(&pass.cursor, &s, &bucket)) {
+            more = go_on(s, bucket, now_ticks, now_us);
+            continue;
         }
-        if (!go_on(s, bucket, now_ticks, now_us)) return;
-        took_us = clock_thread_us() - began_us;
-        now_us = clock_monotonic_us();
+        if (pages.away == 0) finish();
+        more = false;
     }
 }
 

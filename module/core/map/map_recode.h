@@ -12,7 +12,7 @@
  * map, which may change or be freed while a thread has it.
  *
  * What is left to map_reencode(): pages that would be more than two then, and those that point to
- * large values which the codec matters to.
+ * large values which the codec matters to, if these are not made young before (map_make_young()).
  */
 #ifndef CKV_MAP_RECODE_H
 #define CKV_MAP_RECODE_H

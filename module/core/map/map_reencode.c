@@ -34,13 +34,13 @@ static bool may_be_young(const map *m, const map_key *k, size_t len) {
 }
 
 static map_step make_young(const reencoding *r, const map_key *k, map_pos *pos, size_t len,
-                           map_record *out) {
+                           large **out) {
     map_shared *s = r->m->shared;
     bool room = s->young.bytes + len + YOUNG_EXTRA <= s->young.limit_moved;
     if (!room || !map_make_young_room(s, len)) return MAP_WAITS;
     const uint8_t *value = map_value(r->m, pos, &len);
-    out->large = value ? map_young_new(r->m, k, value, len, 0) : NULL;
-    return out->large ? MAP_DONE : MAP_FAILED;
+    *out = value ? map_young_new(r->m, k, value, len, 0) : NULL;
+    return *out ? MAP_DONE : MAP_FAILED;
 }
 
 /* The record of a slot as the current codec writes it: a large one is a new one, or the same if it
@@ -60,7 +60,7 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
     } else {
         len = out->large && shared->young.limit_moved > 0 ? map_value_len(r->m, &pos) : 0;
         if (may_be_young(r->m, k, len))
-            return take_time(r, len) ? make_young(r, k, &pos, len, out) : MAP_MORE;
+            return take_time(r, len) ? make_young(r, k, &pos, len, &out->large) : MAP_MORE;
         const uint8_t *value = map_value(r->m, &pos, &len);
         if (!value) return MAP_FAILED;
         if (!take_time(r, len)) return MAP_MORE;
@@ -181,6 +181,47 @@ map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t 
     if (step == MAP_DONE) map_compact(m, bucket_index, now_ticks, old);
     if (step == MAP_DONE) step = merge(&r);
     if (step == MAP_DONE) step = split(&r);
+    map_tell_group(m, &before);
+    return step;
+}
+
+/* ---- for other threads ----------------------------------------------------------------------- */
+
+/* Makes young what the slot of a page points to, where it may be. */
+static map_step make_slot_young(reencoding *r, const page_walk *at, large *was) {
+    map_pos pos = {.p = at->p, .slot = at->slot};
+    map_key k = {.key = was->bytes, .len = was->key_len};
+    large *now;
+    if (was->young || codec_is_common(large_value(was), was->value_len)) return MAP_DONE;
+    size_t len = map_value_len(r->m, &pos);
+    if (!may_be_young(r->m, &k, len)) return MAP_DONE;
+    if (!take_time(r, len)) return MAP_MORE;
+    map_step step = make_young(r, &k, &pos, len, &now);
+    if (step != MAP_DONE) return step;
+    page_set_large(at, now, at->tag);
+    map_count_large(r->m, now);
+    map_free_large(r->m, was);
+    return MAP_DONE;
+}
+
+static map_step make_page_young(reencoding *r, page *p) {
+    large *l;
+    map_step step = MAP_DONE;
+    if (p->codec == map_codec(r->m)) return step;
+    for (page_walk at = page_walk_start(p); page_next_large(&at, &l);) {
+        step = make_slot_young(r, &at, l);
+        if (step == MAP_MORE || step == MAP_WAITS) return step;
+    }
+    return MAP_DONE;
+}
+
+map_step map_make_young(map *m, uint32_t bucket_index, size_t work) {
+    map_size before = map_size_now(m);
+    reencoding r = {.m = m, .bucket = bucket_index, .work = work};
+    uint32_t n;
+    page **pages = bucket_pages(map_bucket(m, bucket_index), &n);
+    map_step step = MAP_DONE;
+    for (uint32_t i = 0; i < n && step == MAP_DONE; i++) step = make_page_young(&r, pages[i]);
     map_tell_group(m, &before);
     return step;
 }

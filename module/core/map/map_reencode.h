@@ -29,6 +29,12 @@ typedef enum map_step {
 map_step map_reencode(map *m, uint32_t bucket_index, uint64_t now_ticks, size_t work,
                       mem_retired *old);
 
+/* Makes the large values young that pages of old codecs in a bucket point to, where values may be:
+ * then nothing of such a page hangs on its codec but what lies in it, and another thread can write
+ * it anew (map_recode.h). Stops before it has worked on more than `work` bytes, unless one value is
+ * more. What is damaged, or there is no memory for, stays as it is. */
+map_step map_make_young(map *m, uint32_t bucket_index, size_t work);
+
 /* That bucket, or where it has been merged into another meanwhile, the last one. */
 static inline uint32_t map_bucket_or_last(const map *m, uint32_t bucket_index) {
     return bucket_index < m->buckets ? bucket_index : m->buckets - 1;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define RECORDS 3000
+#define LONGEST 20000 /* value, bytes */
 
 static const uint64_t secret[2] = {1, 2};
 static const int64_t now_ms = 1700000000000;
@@ -28,15 +29,19 @@ static size_t make_key(char *key, int i) {
     return (size_t)sprintf(key, i % 5 ? "user:%d" : "user:%d:name", 100000 + i);
 }
 
-static void set(map *m, int i) {
+static void set_to(map *m, int i, uint32_t len) {
     char key[32];
     static const int64_t ttls[] = {60000, 3600000, 90000000};
-    uint32_t most = test_random() % 500 ? 200 : 5000; /* bytes: some are large */
-    model[i].from = (uint32_t)(test_random() % (sizeof text - 5000));
-    model[i].len = (uint32_t)(test_random() % most);
+    model[i].from = (uint32_t)(test_random() % (sizeof text - LONGEST));
+    model[i].len = len;
     model[i].at_ms = test_random() % 2 ? EXPIRY_NEVER : now_ms + ttls[test_random() % 3];
     CHECK(map_store(m, key, make_key(key, i), text + model[i].from, model[i].len, model[i].at_ms,
                     now_ms));
+}
+
+static void set(map *m, int i) {
+    uint32_t most = test_random() % 500 ? 200 : 5000; /* bytes: some are large */
+    set_to(m, i, (uint32_t)(test_random() % most));
 }
 
 static bool find(map *m, int i, map_key *k, map_pos *pos) {
@@ -106,6 +111,8 @@ static void anything(map *m) {
     }
 }
 
+static uint64_t left; /* pages that recode() last met and could not write anew */
+
 /* All pages that are to be written anew, with so many changes between copying and putting back a
  * batch. Returns how many took their places. */
 static uint64_t recode(map *m, int changes) {
@@ -113,6 +120,7 @@ static uint64_t recode(map *m, int changes) {
     static recode_batch b;
     mem_retired old = {0};
     uint64_t done = 0;
+    left = 0;
     CHECK(workspace_init(&work, &mem_libc));
     for (uint32_t bucket = 0; bucket < m->buckets;) {
         recode_begin(&b, m->shared);
@@ -123,6 +131,7 @@ static uint64_t recode(map *m, int changes) {
         for (uint32_t i = 0; i < b.count; i++)
             done += recode_put(&b, i, m, expiry_ticks(now_ms), &old);
         CHECK(b.count == 0 || !recode_put(&b, 0, m, expiry_ticks(now_ms), NULL));
+        left += b.left;
         recode_end(&b, m->shared);
     }
     mem_free_retired(&mem_libc, &old);
@@ -260,6 +269,48 @@ static void encoded_fast(void) {
     map_shared_free(&s);
 }
 
+/* What large values of an old codec become young, a few at a time, until there is no more room.
+ * Returns how many. */
+static uint64_t make_young(map *m, uint64_t limit) {
+    uint64_t before = m->totals.young;
+    m->shared->young.limit = m->shared->young.limit_moved = limit;
+    map_step step = MAP_DONE;
+    for (uint32_t i = 0; i < m->buckets && step != MAP_WAITS;) {
+        step = map_make_young(m, i, 4 << 10);
+        i += step == MAP_DONE;
+        CHECK(m->shared->young.bytes <= limit);
+    }
+    CHECK((step == MAP_WAITS) == (m->totals.young < m->totals.large));
+    return m->totals.young - before;
+}
+
+/* Pages that point to large values can be written anew when these are young. */
+static void large_values(void) {
+    map_shared s;
+    map_group group = {0};
+    CHECK(map_shared_init(&s, &mem_libc, 3));
+    map *m = map_new(&s, secret);
+    map_join(m, &group);
+    for (int i = 0; i < RECORDS; i++) set_to(m, i, i % 50 ? 100 : LONGEST);
+    CHECK(m->totals.large == RECORDS / 50);
+    codecs_use(&s.codecs, train(&s, 64 << 10));
+    rest(m);
+    CHECK(m->totals.large == RECORDS / 50);
+    check(m);
+    codecs_use(&s.codecs, train(&s, 128 << 10));
+    CHECK(recode(m, 0) < m->totals.pages && left > 0);
+    uint64_t some = make_young(m, 100 << 10);
+    CHECK(some > 0 && some < RECORDS / 50);
+    check(m);
+    CHECK(make_young(m, 2 << 20) == RECORDS / 50 - some);
+    CHECK(recode(m, 0) > 0 && left == 0 && pages_of_old_codecs(m) == 0);
+    check(m);
+    CHECK(make_young(m, 2 << 20) == 0);
+    map_leave(m);
+    map_free(m);
+    map_shared_free(&s);
+}
+
 int main(void) {
     fill_with_words(text, sizeof text);
     for (int uses = 0; uses < 2; uses++) {
@@ -269,5 +320,6 @@ int main(void) {
     }
     another_codec();
     encoded_fast();
+    large_values();
     return test_report("map_recode");
 }
