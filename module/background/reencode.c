@@ -241,17 +241,22 @@ static void give_batch(void) {
     pages.open = NULL;
 }
 
-/* Takes a bucket into the batch, or what can be done for that now. */
-static map_step take_bucket(map *m, uint32_t bucket, uint64_t now_us) {
-    map_step step = MAP_DONE;
-    if (!pass.fast_only) {
-        limit_moved(now_us);
-        step = map_make_young(m, bucket, GO_BYTES);
-        note_wait(step, now_us);
-    }
-    if (step == MAP_MORE || (step == MAP_DONE && recode_fill(pages.open, m, bucket))) return step;
-    give_batch();
-    return step == MAP_WAITS ? MAP_WAITS : MAP_MORE;
+/* What a bucket's pages point to is to be the same in every codec. */
+static map_step make_young(map *m, uint32_t bucket, uint64_t now_us) {
+    if (pass.fast_only) return MAP_DONE;
+    limit_moved(now_us);
+    map_step step = map_make_young(m, bucket, GO_BYTES);
+    note_wait(step, now_us);
+    return step;
+}
+
+/* Takes a bucket into the batch, or a step towards that. False: nothing can be done now. */
+static bool take_bucket(keyed_map *s, uint32_t bucket, uint64_t now_us) {
+    map_step step = make_young(s->m, bucket, now_us);
+    if (step == MAP_DONE && recode_fill(pages.open, s->m, bucket)) return true;
+    maps_cursor_again(&pass.cursor, s, bucket);
+    if (step != MAP_MORE) give_batch(); /* it is full, or would wait */
+    return step != MAP_WAITS;
 }
 
 /* Gives the encoders what is to be written anew, until a time; as long as there are any, and memory
@@ -259,18 +264,17 @@ static map_step take_bucket(map *m, uint32_t bucket, uint64_t now_us) {
 static void distribute(uint64_t deadline_us) {
     keyed_map *s;
     uint32_t bucket;
-    map_step step = MAP_DONE;
+    bool more = true;
     if (takes_its_time() && clock_monotonic_us() < pages.rests_until_us) return;
     bool can = encoders_there() && (open_batch() || pages.away > 0);
-    for (uint64_t now_us; step != MAP_WAITS && go_begin(deadline_us, &now_us); go_end()) {
+    for (uint64_t now_us; more && go_begin(deadline_us, &now_us); go_end()) {
         if (can && !open_batch()) return;
         if (!can || !maps_cursor_next(&pass.cursor, &s, &bucket)) {
             if (can) give_batch();
             pass.stage = WAITING;
             return;
         }
-        step = take_bucket(s->m, bucket, now_us);
-        if (step != MAP_DONE) maps_cursor_again(&pass.cursor, s, bucket);
+        more = take_bucket(s, bucket, now_us);
     }
 }
 
