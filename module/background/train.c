@@ -41,6 +41,8 @@
 static struct {
     bool sampling;
     uint64_t data_bytes;    /* raw, when the sampling began */
+    uint64_t least_bytes;   /* raw, that were stored at any time since then */
+    uint64_t loadings;      /* ckv.loadings, then */
     uint64_t learned_bytes; /* that what is learned stands for */
     uint64_t written_bytes; /* by codecs_written_bytes(), then */
     size_t max_bytes;
@@ -50,6 +52,7 @@ static struct {
     waiting clients;   /* of the training that runs */
     waiting later;     /* who came during it: of the next one, which will know what is stored now */
     uint64_t again_us; /* none begins by itself before */
+    bool again;        /* what the last one learned from was gone in the end */
     bool in_vain;      /* there was nothing to learn from, last time */
     bool threadless;   /* there was no thread to learn on, last time */
     uint8_t offered;   /* CODEC_RAW: none is */
@@ -114,12 +117,26 @@ static void start_sampling(void) {
     bool first = nothing_known() && job.clients.count == 0;
     size_t sample = first ? FIRST_SAMPLE : CODEC_SAMPLE_VALUES;
     job.sampling = true;
+    job.again = false;
     job.trial = may_stay();
-    job.data_bytes = raw_bytes();
+    job.data_bytes = job.least_bytes = raw_bytes();
+    job.loadings = ckv.loadings;
     job.learned_bytes = first && job.data_bytes > sample ? sample : job.data_bytes;
     job.written_bytes = codecs_written_bytes(&ckv.shared.codecs);
     job.level = (int)ckv.config.compression_level;
     sampling_start(job.trial, sample);
+}
+
+/* While a training runs. */
+static void watch_data(void) {
+    uint64_t raw = raw_bytes();
+    if (raw < job.least_bytes) job.least_bytes = raw;
+}
+
+/* Whether half of what is learned from has gone meanwhile, or a file has taken the place of it all:
+ * other data may be there now, for which what is learned is no good. */
+static bool data_is_gone(void) {
+    return ckv.loadings != job.loadings || job.least_bytes < job.data_bytes / 2;
 }
 
 /* ---- learning, on a thread of its own -------------------------------------------------------- */
@@ -196,6 +213,17 @@ static void finish(const char *error) {
     waiting_answer(&job.clients, error);
 }
 
+/* The training was in vain; another one is for who waited for it. */
+static void begin_again(void) {
+    ckv_log("notice", "most of what a training has learned from is gone: it begins again");
+    evict_reserve(0);
+    job.sampling = false;
+    atomic_store(&learning, false);
+    trial_clear();
+    waiting_move(&job.later, &job.clients);
+    job.again = true;
+}
+
 /* The current codec, or none, is as good as it gets until the data has grown or changed. All of it
  * may have been deleted meanwhile. */
 static void confirm(void) {
@@ -231,11 +259,13 @@ static bool install(codec *c) {
     if (c) {
         codec_set_origin(c, job.learned_bytes, clock_now_ms());
         id = codecs_add(&ckv.shared.codecs, c);
-        if (id == CODECS_MAX) codec_free(&ckv.mem, c);
     }
     if (id == CODECS_MAX) {
         ckv_log("warning", "a training failed: %s",
-                job.threadless ? "can't start a thread" : "out of memory");
+                job.threadless ? "can't start a thread"
+                : c            ? "there are as many dictionaries as can be"
+                               : "out of memory");
+        if (c) codec_free(&ckv.mem, c);
         put_off();
         finish("ERR the training failed");
         return false;
@@ -255,6 +285,11 @@ static bool conclude(void) {
     const codec *current = codecs_get(&ckv.shared.codecs, job.current);
     evict_reserve(0);
     codecs_release(&ckv.shared.codecs, job.current);
+    if (c && data_is_gone()) {
+        codec_free(&ckv.mem, c);
+        begin_again();
+        return false;
+    }
     if (!c || !job.trial || !may_stay()) return install(c);
     double saved = trial_saved(current, c);
     if (saved >= WORTH_IT) return install(c);
@@ -282,6 +317,7 @@ static bool grown_or_changed(void) {
     if (clock_monotonic_us() < job.again_us) return false;
     if (outsized(raw)) return true;
     if (raw < (uint64_t)ckv.config.train_after) return false;
+    if (job.again) return true;
     const codecs *all = &ckv.shared.codecs;
     uint64_t known = codecs_data_bytes(all);
     /* Where nothing was worth learning, what is written in the place of other data may be. */
@@ -314,16 +350,20 @@ static bool due(void) {
 
 bool train_step(uint64_t deadline_us) {
     if (take_offer()) return true;
+    if (train_running()) watch_data();
     if (atomic_load(&learning)) return atomic_load(&finished) && conclude();
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;
         if (!due()) return false;
         uncounted_count_out(&ckv.shared); /* what is gone may have made it seem more */
         if (!due()) return false;
-        waiting joined = job.clients;
-        job.clients = job.later;
-        job.later = joined;
+        waiting_move(&job.clients, &job.later);
         start_sampling();
+    }
+    if (data_is_gone()) {
+        sampling_forget();
+        begin_again();
+        return false;
     }
     if (!sampling_step(deadline_us)) return false;
     if (!sampled_some()) {

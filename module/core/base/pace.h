@@ -12,8 +12,9 @@
 #include <stdatomic.h>
 
 /* From now on this thread computes for at most `*percent` of the time, 1 to 100, as far as it calls
- * pace_keep(). 100: all of the time, as every thread does that has not said otherwise. Any thread
- * may raise it meanwhile. */
+ * pace_keep(): for what it computes it sleeps, not for what it was kept from that by others. 100:
+ * all of the time, as every thread does that has not said otherwise. Any thread may raise it
+ * meanwhile. */
 void pace_follow(const atomic_uint *percent);
 
 /* To be called at least every millisecond or so; takes some 30 ns mostly, which is reading a clock.

@@ -1,0 +1,79 @@
+"""Data that other data takes the place of while dictionaries are learned from it: these are no good for what is there."""
+
+import os
+
+from helpers import assert_stored, at_one_moment, info, load, texts, wait_for
+
+import pytest
+
+ATTEMPTS = 10
+
+
+def rows(count):
+    """What looks like nothing in texts(), as long as these."""
+    return [b'{"id":%d,"mail":"n.%d@example.com","code":"%08X","score":%d.%02d,"on":%s}'
+            % (i, i * 7919 % 100_000, i * 2654435761 % 2**32, i % 971, i % 89, b"true" if i % 3 else b"false")
+            for i in range(count)]
+
+
+def asks_for_training(r, s):
+    """CKV TRAIN on another connection; it is being learned, on a thread of its own, on a server without other threads that
+    come and go."""
+    threads = "/proc/%d/task" % r.info("server")["process_id"]
+    before = len(os.listdir(threads))
+    s.sendall(b"CKV TRAIN\r\n")
+    wait_for(lambda: len(os.listdir(threads)) > before or info(r)["trainings"], what="a training")
+
+
+def settled_bytes(r):
+    r.execute_command("CKV", "OPTIMIZE")
+    return info(r)["page_bytes"]
+
+
+def assert_made_for_what_is_there(r):
+    """No more is gained by learning what is stored now."""
+    found = settled_bytes(r)
+    r.execute_command("CKV", "TRAIN")
+    assert found < settled_bytes(r) * 1.15
+
+
+def test_flushed_and_filled_anew(own_server):
+    """Who asked for a training is answered when there is one of what is stored then."""
+    for _ in range(ATTEMPTS):
+        server = own_server({"ckv.train-after": "1gb", "ckv.encode-threads": 0})
+        with server.client() as r, server.socket() as asked:
+            load(r, texts(40_000), key=b"TEXT:%d")
+            asks_for_training(r, asked)
+            figures, _ = at_one_moment(r, ("CKV", "STATS"), ("FLUSHALL",))
+            stored = load(r, rows(30_000))
+            assert asked.recv(100) == b"+OK\r\n"
+            if not dict(zip(figures[::2], figures[1::2]))[b"training"]:
+                continue  # it had ended
+            assert_made_for_what_is_there(r)
+            assert_stored(r, stored)
+            assert server.log().count("it begins again") == 1
+            return
+    pytest.skip("each training ended too soon")
+
+
+def test_replaced_by_a_full_sync(own_server):
+    """The dictionary of the primary comes with its data, and stays."""
+    primary = own_server({"repl-diskless-sync-delay": 0})
+    with primary.client() as p:
+        stored = load(p, rows(30_000))
+        p.execute_command("CKV", "TRAIN")
+        there = settled_bytes(p)
+        for _ in range(ATTEMPTS):
+            server = own_server({"ckv.train-after": "1gb", "ckv.encode-threads": 0})
+            with server.client() as r, server.socket() as asked:
+                load(r, texts(100_000), key=b"TEXT:%d")
+                asks_for_training(r, asked)
+                r.execute_command("REPLICAOF", "127.0.0.1", primary.port)
+                wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the sync")
+                if info(r)["trainings"]:
+                    continue  # it had ended
+                wait_for(lambda: not info(r)["training"], what="the end of the training")
+                assert settled_bytes(r) < there * 1.15
+                assert_stored(r, stored)
+                return
+    pytest.skip("each training ended too soon")
