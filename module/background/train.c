@@ -52,7 +52,6 @@ static struct {
     waiting clients;   /* of the training that runs */
     waiting later;     /* who came during it: of the next one, which will know what is stored now */
     uint64_t again_us; /* none begins by itself before */
-    bool again;        /* what the last one learned from was gone in the end */
     bool in_vain;      /* there was nothing to learn from, last time */
     bool threadless;   /* there was no thread to learn on, last time */
     uint8_t offered;   /* CODEC_RAW: none is */
@@ -117,7 +116,6 @@ static void start_sampling(void) {
     bool first = nothing_known() && job.clients.count == 0;
     size_t sample = first ? FIRST_SAMPLE : CODEC_SAMPLE_VALUES;
     job.sampling = true;
-    job.again = false;
     job.trial = may_stay();
     job.data_bytes = job.least_bytes = raw_bytes();
     job.loadings = ckv.loadings;
@@ -213,15 +211,14 @@ static void finish(const char *error) {
     waiting_answer(&job.clients, error);
 }
 
-/* The training was in vain; another one is for who waited for it. */
-static void begin_again(void) {
-    ckv_log("notice", "most of what a training has learned from is gone: it begins again");
+/* The training was in vain: who waited for it waits for another one. */
+static void drop_training(void) {
+    ckv_log("notice", "most of what a training has learned from is gone: nothing is taken of it");
     evict_reserve(0);
     job.sampling = false;
     atomic_store(&learning, false);
     trial_clear();
     waiting_move(&job.later, &job.clients);
-    job.again = true;
 }
 
 /* The current codec, or none, is as good as it gets until the data has grown or changed. All of it
@@ -287,7 +284,7 @@ static bool conclude(void) {
     codecs_release(&ckv.shared.codecs, job.current);
     if (c && data_is_gone()) {
         codec_free(&ckv.mem, c);
-        begin_again();
+        drop_training();
         return false;
     }
     if (!c || !job.trial || !may_stay()) return install(c);
@@ -317,7 +314,6 @@ static bool grown_or_changed(void) {
     if (clock_monotonic_us() < job.again_us) return false;
     if (outsized(raw)) return true;
     if (raw < (uint64_t)ckv.config.train_after) return false;
-    if (job.again) return true;
     const codecs *all = &ckv.shared.codecs;
     uint64_t known = codecs_data_bytes(all);
     /* Where nothing was worth learning, what is written in the place of other data may be. */
@@ -362,7 +358,7 @@ bool train_step(uint64_t deadline_us) {
     }
     if (data_is_gone()) {
         sampling_forget();
-        begin_again();
+        drop_training();
         return false;
     }
     if (!sampling_step(deadline_us)) return false;

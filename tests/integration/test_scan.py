@@ -106,7 +106,7 @@ def test_while_the_maps_grow_and_shrink(own_server, maps):
     """Thousands of records come and go between two steps; those that stay are all returned."""
     rng = random.Random(maps)
     with own_server({"ckv.maps": maps, "ckv.train-after": "64kb"}).client() as r:
-        staying = load(r, texts(3000), key=b"stay:%d", ttl=1000)
+        staying = load(r, texts(10_000), key=b"stay:%d", ttl=1000)
         for round in range(6):
             found, cursor, steps = set(), b"0", 0
             growing = round % 2 == 0
