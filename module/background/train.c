@@ -211,14 +211,12 @@ static void finish(const char *error) {
     waiting_answer(&job.clients, error);
 }
 
-/* The training was in vain: who waited for it waits for another one. */
+/* What it has learned is no good. */
 static void drop_training(void) {
     ckv_log("notice", "most of what a training has learned from is gone: nothing is taken of it");
     evict_reserve(0);
     job.sampling = false;
-    atomic_store(&learning, false);
-    trial_clear();
-    waiting_move(&job.later, &job.clients);
+    finish("ERR most of the data that was learned from is gone");
 }
 
 /* The current codec, or none, is as good as it gets until the data has grown or changed. All of it
@@ -353,7 +351,9 @@ bool train_step(uint64_t deadline_us) {
         if (!due()) return false;
         uncounted_count_out(&ckv.shared); /* what is gone may have made it seem more */
         if (!due()) return false;
-        waiting_move(&job.clients, &job.later);
+        waiting joined = job.clients;
+        job.clients = job.later;
+        job.later = joined;
         start_sampling();
     }
     if (data_is_gone()) {

@@ -12,7 +12,8 @@
  * it. A codec that takes much more than its share of the data, of which most has been deleted, or
  * of ckv.maxmemory, which has been lowered, is replaced by a smaller one, or by none. Where there
  * is nothing to learn from, as if all values are too long for it, nothing is tried until the data
- * has grown or changed; after a training that failed, for a minute.
+ * has grown or changed; after a training that failed, for a minute. Where half of the data goes
+ * while it is learned from, or a file takes its place, what is learned is dropped.
  */
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H
@@ -33,7 +34,7 @@ bool train_step(uint64_t deadline_us);
  * map is still there by the next step. */
 void train_offer(uint8_t id);
 
-/* Starts one now, or joins the one that runs; the client is answered when it is in use. */
+/* Starts one now, or when the one that runs has ended; the client is answered when it is in use. */
 int train_now(RedisModuleCtx *ctx);
 
 /* True while a training runs. */

@@ -20,7 +20,8 @@ static int64_t exact_time(const record *r) {
  * little longer than that: as long as it does, a ms is left, for scripts ask whether anything is.
  */
 static int64_t told_expiry(const record *r, int unit) {
-    int64_t at_ms = exact_times_told_ms(r->in->m, &r->key, &r->pos);
+    int64_t exact = exact_time(r);
+    int64_t at_ms = exact != EXPIRY_NEVER ? exact : map_expiry_told_ms(&r->pos);
     if (at_ms == EXPIRY_NEVER) return REPLY_NO_EXPIRY;
     if (!(unit & EXPIRE_ABSOLUTE)) at_ms = at_ms > r->now_ms ? at_ms - r->now_ms : 1;
     return unit & EXPIRE_SECONDS ? (at_ms + 500) / 1000 : at_ms;

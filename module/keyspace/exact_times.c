@@ -43,8 +43,3 @@ int64_t exact_times_of(const map *m, const map_key *k, const map_pos *pos) {
     }
     return EXPIRY_NEVER;
 }
-
-int64_t exact_times_told_ms(const map *m, const map_key *k, const map_pos *pos) {
-    int64_t at_ms = exact_times_of(m, k, pos);
-    return at_ms != EXPIRY_NEVER ? at_ms : map_expiry_told_ms(pos);
-}

@@ -24,8 +24,4 @@ void exact_times_note(const map *m, const map_key *k, int64_t at_ms);
 /* When a record that was found expires, ms; EXPIRY_NEVER: that is not known, or never. */
 int64_t exact_times_of(const map *m, const map_key *k, const map_pos *pos);
 
-/* The same as it may be told, so as near as its two bytes say where it is not known. EXPIRY_NEVER:
- * never. */
-int64_t exact_times_told_ms(const map *m, const map_key *k, const map_pos *pos);
-
 #endif

@@ -153,8 +153,8 @@ move_result move_out(RedisModuleCtx *ctx, RedisModuleString *name, size_t most) 
     move_result result = find_to_move(ctx, name, &f);
     if (result != MOVE_DONE) return result;
     if (map_value_len(f.in->m, &f.pos) > most) return MOVE_STAYS;
-    /* Moved in again, it is told the same. */
-    return carry_out(ctx, name, &f, exact_times_told_ms(f.in->m, &f.key, &f.pos));
+    /* As it may be told: moved in again, it becomes the same. */
+    return carry_out(ctx, name, &f, map_expiry_told_ms(&f.pos));
 }
 
 move_result move_lend(RedisModuleCtx *ctx, RedisModuleString *name, move_lent *lent) {

@@ -14,23 +14,14 @@ bool waiting_possible(RedisModuleCtx *ctx) {
     return !(RedisModule_GetContextFlags(ctx) & unable);
 }
 
-static void add(waiting *w, RedisModuleBlockedClient *client) {
-    w->clients = RedisModule_Realloc(w->clients, (w->count + 1) * sizeof *w->clients);
-    w->clients[w->count++] = client;
-}
-
 bool waiting_add(RedisModuleCtx *ctx, waiting *w) {
     if (!waiting_possible(ctx)) {
         RedisModule_ReplyWithError(ctx, "ERR this command can't wait in a transaction or script");
         return false;
     }
-    add(w, RedisModule_BlockClient(ctx, reply, NULL, NULL, 0));
+    w->clients = RedisModule_Realloc(w->clients, (w->count + 1) * sizeof *w->clients);
+    w->clients[w->count++] = RedisModule_BlockClient(ctx, reply, NULL, NULL, 0);
     return true;
-}
-
-void waiting_move(waiting *to, waiting *from) {
-    for (size_t i = 0; i < from->count; i++) add(to, from->clients[i]);
-    from->count = 0;
 }
 
 void waiting_answer(waiting *w, const char *error) {

@@ -18,9 +18,6 @@ bool waiting_possible(RedisModuleCtx *ctx);
  * replied. */
 bool waiting_add(RedisModuleCtx *ctx, waiting *w);
 
-/* Who waits for one waits for the other from now on. */
-void waiting_move(waiting *to, waiting *from);
-
 /* Replies to all who wait: OK, or the error if one is given (a string constant). */
 void waiting_answer(waiting *w, const char *error);
 

@@ -60,23 +60,6 @@ def test_a_time_that_was_just_set_is_told_as_it_was(server, give, then):
             assert r.info("ckv")["ckv_records"] == 1
 
 
-@pytest.mark.parametrize("then, key, db", [(("GETBIT", "key", 3), "key", 0), (("SETBIT", "key", 3, 1), "key", 0),
-                                           (("MOVE", "key", 9), "key", 9), (("RENAME", "key", "other"), "other", 0)],
-                         ids=lambda then: isinstance(then, tuple) and then[0])
-def test_what_moves_out_takes_along_the_time_that_was_just_set(server, then, key, db):
-    with server.client() as r:
-        wait_for_record(r)
-        for ttl_ms in (10_001, 1_234_567, 86_400_003):
-            r.set("key", "value")
-            at = now_ms() + ttl_ms
-            r.pexpireat("key", at)
-            r.execute_command(*then)
-            r.execute_command("SELECT", db)
-            assert r.pexpiretime(key) == at
-            r.delete(key)
-            r.execute_command("SELECT", 0)
-
-
 @pytest.mark.parametrize("then", [("GETBIT", "key", "1"), ("RENAME", "key", "key2"), ("COPY", "key", "key2"), ("DEBUG", "RELOAD")], ids=" ".join)
 def test_what_has_moved_is_not_told_later_than_it_was_set(server, then):
     with server.client() as r:

@@ -33,13 +33,16 @@ static bool may_be_young(const map *m, const map_key *k, size_t len) {
            len + YOUNG_EXTRA <= m->shared->young.limit_moved;
 }
 
-static map_step make_young(const reencoding *r, const map_key *k, map_pos *pos, size_t len,
-                           large **out) {
+/* What fails takes no time, or whoever goes on would get no further than to it again. */
+static map_step make_young(reencoding *r, const map_key *k, map_pos *pos, size_t len, large **out) {
     map_shared *s = r->m->shared;
+    size_t worked = r->worked;
+    if (!take_time(r, len)) return MAP_MORE;
     bool room = s->young.bytes + len + YOUNG_EXTRA <= s->young.limit_moved;
     if (!room || !map_make_young_room(s, len)) return MAP_WAITS;
     const uint8_t *value = map_value(r->m, pos, &len);
     *out = value ? map_young_new(r->m, k, value, len, 0) : NULL;
+    if (!*out) r->worked = worked;
     return *out ? MAP_DONE : MAP_FAILED;
 }
 
@@ -59,8 +62,7 @@ static map_step encode(reencoding *r, const page_walk *at, map_key *k, map_recor
         if (out->large) return MAP_DONE;
     } else {
         len = out->large && shared->young.limit_moved > 0 ? map_value_len(r->m, &pos) : 0;
-        if (may_be_young(r->m, k, len))
-            return take_time(r, len) ? make_young(r, k, &pos, len, &out->large) : MAP_MORE;
+        if (may_be_young(r->m, k, len)) return make_young(r, k, &pos, len, &out->large);
         const uint8_t *value = map_value(r->m, &pos, &len);
         if (!value) return MAP_FAILED;
         if (!take_time(r, len)) return MAP_MORE;
@@ -195,7 +197,6 @@ static map_step make_slot_young(reencoding *r, const page_walk *at, large *was) 
     if (was->young || codec_is_common(large_value(was), was->value_len)) return MAP_DONE;
     size_t len = map_value_len(r->m, &pos);
     if (!may_be_young(r->m, &k, len)) return MAP_DONE;
-    if (!take_time(r, len)) return MAP_MORE;
     map_step step = make_young(r, &k, &pos, len, &now);
     if (step != MAP_DONE) return step;
     page_set_large(at, now, at->tag);

@@ -311,6 +311,36 @@ static void large_values(void) {
     map_shared_free(&s);
 }
 
+/* What cannot be read keeps its page from being written anew, and nothing else. */
+static void damaged_value(void) {
+    map_shared s;
+    map_group group = {0};
+    map_key k;
+    map_pos pos;
+    CHECK(map_shared_init(&s, &mem_libc, 3));
+    map *m = map_new(&s, secret);
+    map_join(m, &group);
+    for (int i = 0; i < RECORDS; i++) set_to(m, i, i % 50 ? 100 : LONGEST);
+    CHECK(find(m, 0, &k, &pos));
+    large *l = page_large(pos.p, pos.slot);
+    memset(large_value(l) + l->value_len / 2, 0xff, l->value_len / 2);
+    codecs_use(&s.codecs, train(&s, 128 << 10));
+    s.young.limit = s.young.limit_moved = 2 << 20;
+    for (uint32_t i = 0, times = 0; i < m->buckets; times++) {
+        i += map_make_young(m, i, 4 << 10) == MAP_DONE;
+        CHECK(times < RECORDS);
+    }
+    CHECK(m->totals.young == m->totals.large - 1);
+    CHECK(recode(m, 0) > 0 && left == 1 && pages_of_old_codecs(m) == 1);
+    for (uint32_t i = 0, times = 0; i < m->buckets; times++) {
+        i += map_reencode(m, i, expiry_ticks(now_ms), 4 << 10, NULL) != MAP_MORE;
+        CHECK(times < RECORDS);
+    }
+    map_leave(m);
+    map_free(m);
+    map_shared_free(&s);
+}
+
 int main(void) {
     fill_with_words(text, sizeof text);
     for (int uses = 0; uses < 2; uses++) {
@@ -321,5 +351,6 @@ int main(void) {
     another_codec();
     encoded_fast();
     large_values();
+    damaged_value();
     return test_report("map_recode");
 }
