@@ -144,9 +144,11 @@ def test_what_was_in_vain_is_not_tried_again_before_a_quarter_is_new(own_server)
 def learned_for_nothing_meanwhile(server, r):
     """What is written over noise while that is learned; None: it came before all had been looked at, so that it was learned."""
     load(r, [noise(400, seed) for seed in range(5000)], key=b"%d")
+    some = texts(25_000)
+    lines = [b" ".join(some[i : i + 5]) for i in range(0, 25_000, 5)]  # as long: where half of it goes nothing is confirmed
     r.config_set("ckv.train-after", "256kb")
     wait_for(lambda: info(r)["training"], what="a training")
-    stored = load(r, texts(5000), key=b"%d")
+    stored = load(r, lines, key=b"%d")
     wait_for(lambda: "not taken" in server.log() or info(r)["dictionaries"] > 0, what="a training for nothing")
     return stored if "not taken" in server.log() else None
 
