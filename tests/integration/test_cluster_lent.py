@@ -158,13 +158,13 @@ def test_a_watched_record_expires(cluster):
         in_time = False
         while not in_time:
             began = time.monotonic()
-            r.set(key, "v", px=300)
+            r.set(key, "v", px=1000)
             r.set(second, "v")
             wait_for_replica(r)
             r.execute_command("CLIENT", "PAUSE", 5000, "WRITE")
             for command in (("READONLY",), ("WATCH", key), ("GET", second)):
                 q.execute_command(*command)
-            in_time = time.monotonic() - began < 0.3  # on a busy machine it may have expired before it was watched
+            in_time = time.monotonic() - began < 1  # on a busy machine it may have expired before it was watched
             wait_for(lambda: q.get(key) is None, what="its expiry")
             q.execute_command("MULTI")
             q.execute_command("GET", second)
