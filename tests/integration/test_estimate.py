@@ -113,15 +113,15 @@ def test_the_estimate_is_what_the_records_then_take(ask, plain, own_server, pair
     assert total["bytes_with_ckv"] == pytest.approx(sum(f["bytes_with_ckv"] for f in whole["families"]), abs=10)
     assert {f["family"] for f in whole["families"]} == {"post", "user", "word"}
     assert [f["saved"] for f in whole["families"]] == sorted((f["saved"] for f in whole["families"]), reverse=True)
-    # A sample of it is less sure, and says so. What is learned of so few comes to 11% more in one of eight.
+    # A sample of it is less sure, and says so. What is learned of so few comes to 11% more in one of eight: not in four of five.
     parts = (json.loads(ask("--json", "--rate", 0, "--keys", 6_000)) for _ in range(5))
-    part = sorted(parts, key=lambda p: p["total"]["bytes_with_ckv"])[2]
+    part = sorted(parts, key=lambda p: p["total"]["bytes_with_ckv"])[1]
     assert not part["sample"]["whole"] and 6_000 <= part["sample"]["keys"] < 6_500
     assert part["total"]["keys"] == pytest.approx(len(pairs), rel=0.01)
     assert part["total"]["bytes_now"] == pytest.approx(now, rel=0.06)
     width, part_width = ((t["high"] - t["low"]) / t["bytes_with_ckv"] for t in (total, part["total"]))
     assert part_width > width
-    assert part["total"]["bytes_with_ckv"] == pytest.approx(then, rel=0.15)
+    assert part["total"]["bytes_with_ckv"] == pytest.approx(then, rel=0.06)
 
 
 def piped(r, commands):

@@ -1,6 +1,7 @@
 """Data that other data takes the place of while dictionaries are learned from it: these are no good for what is there."""
 
 import os
+from contextlib import contextmanager
 
 from helpers import assert_stored, at_one_moment, info, load, texts, wait_for
 
@@ -12,13 +13,18 @@ def rows(count):
             for i in range(count)]
 
 
-def asks_for_training(r, s):
-    """CKV TRAIN on another connection; it is being learned, on a thread of its own, on a server without other threads that
-    come and go."""
-    threads = "/proc/%d/task" % r.info("server")["process_id"]
-    before = len(os.listdir(threads))
-    s.sendall(b"CKV TRAIN\r\n")
-    wait_for(lambda: len(os.listdir(threads)) > before or info(r)["trainings"], what="a training")
+@contextmanager
+def learning(own_server, count):
+    """A server that learns from texts, a client of it, and the connection that has asked for that. It learns on a thread
+    of its own, and has no others that come and go."""
+    server = own_server({"ckv.train-after": "1gb", "ckv.encode-threads": 0})
+    with server.client() as r, server.socket() as asked:
+        load(r, texts(count), key=b"TEXT:%d")
+        threads = "/proc/%d/task" % r.info("server")["process_id"]
+        before = len(os.listdir(threads))
+        asked.sendall(b"CKV TRAIN\r\n")
+        wait_for(lambda: len(os.listdir(threads)) > before or info(r)["trainings"], what="a training")
+        yield server, r, asked
 
 
 def settled_bytes(r):
@@ -30,10 +36,7 @@ def test_flushed_and_filled_anew(own_server):
     """What was learned is not taken; who asked for it is told why."""
     in_time = False
     while not in_time:
-        server = own_server({"ckv.train-after": "1gb", "ckv.encode-threads": 0})
-        with server.client() as r, server.socket() as asked:
-            load(r, texts(40_000), key=b"TEXT:%d")
-            asks_for_training(r, asked)
+        with learning(own_server, 40_000) as (server, r, asked):
             figures, _ = at_one_moment(r, ("CKV", "STATS"), ("FLUSHALL",))
             in_time = dict(zip(figures[::2], figures[1::2]))[b"training"]
             answer = asked.recv(100)
@@ -54,10 +57,7 @@ def test_replaced_by_a_full_sync(own_server):
         there = settled_bytes(p)
         in_time = False
         while not in_time:
-            server = own_server({"ckv.train-after": "1gb", "ckv.encode-threads": 0})
-            with server.client() as r, server.socket() as asked:
-                load(r, texts(100_000), key=b"TEXT:%d")
-                asks_for_training(r, asked)
+            with learning(own_server, 100_000) as (_, r, _):
                 r.execute_command("REPLICAOF", "127.0.0.1", primary.port)
                 wait_for(lambda: r.info("replication")["master_link_status"] == "up", what="the sync")
                 in_time = info(r)["trainings"] == 0

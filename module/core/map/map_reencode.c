@@ -207,10 +207,9 @@ static map_step make_slot_young(reencoding *r, const page_walk *at, large *was) 
 
 static map_step make_page_young(reencoding *r, page *p) {
     large *l;
-    map_step step = MAP_DONE;
-    if (p->codec == map_codec(r->m)) return step;
+    if (p->codec == map_codec(r->m)) return MAP_DONE;
     for (page_walk at = page_walk_start(p); page_next_large(&at, &l);) {
-        step = make_slot_young(r, &at, l);
+        map_step step = make_slot_young(r, &at, l);
         if (step == MAP_MORE || step == MAP_WAITS) return step;
     }
     return MAP_DONE;
