@@ -42,6 +42,7 @@ static struct {
     bool sampling;
     uint64_t data_bytes;    /* raw, when the sampling began */
     uint64_t least_bytes;   /* raw, that were stored at any time since then */
+    uint64_t flushed_bytes; /* by maps_flushed_bytes(), then */
     uint64_t loadings;      /* ckv.loadings, then */
     uint64_t learned_bytes; /* that what is learned stands for */
     uint64_t written_bytes; /* by codecs_written_bytes(), then */
@@ -70,11 +71,6 @@ bool train_running(void) {
     return job.sampling || atomic_load(&learning);
 }
 
-static uint64_t raw_bytes(void) {
-    map_totals all = maps_totals().totals;
-    return all.key_bytes + all.value_bytes;
-}
-
 /* Bytes that ckv.maxmemory lets a codec take, for however much data. */
 static uint64_t limited(void) {
     uint64_t share = (uint64_t)ckv.config.maxmemory / LIMIT_SHARE, least = CODEC_BYTES_MIN;
@@ -100,7 +96,7 @@ static bool outsized(uint64_t raw) {
 /* Whether the current codec may stay: no client has asked for another, and it takes no more than it
  * may. */
 static bool may_stay(void) {
-    return job.clients.count == 0 && !outsized(raw_bytes());
+    return job.clients.count == 0 && !outsized(maps_raw_bytes());
 }
 
 static bool nothing_known(void) {
@@ -109,7 +105,8 @@ static bool nothing_known(void) {
 
 /* Hardly anything of the data is known. */
 static bool is_new(void) {
-    return nothing_known() || raw_bytes() >= GROWN * GROWN * codecs_data_bytes(&ckv.shared.codecs);
+    return nothing_known() ||
+           maps_raw_bytes() >= GROWN * GROWN * codecs_data_bytes(&ckv.shared.codecs);
 }
 
 static void start_sampling(void) {
@@ -117,7 +114,8 @@ static void start_sampling(void) {
     size_t sample = first ? FIRST_SAMPLE : CODEC_SAMPLE_VALUES;
     job.sampling = true;
     job.trial = may_stay();
-    job.data_bytes = job.least_bytes = raw_bytes();
+    job.data_bytes = job.least_bytes = maps_raw_bytes();
+    job.flushed_bytes = maps_flushed_bytes();
     job.loadings = ckv.loadings;
     job.learned_bytes = first && job.data_bytes > sample ? sample : job.data_bytes;
     job.written_bytes = codecs_written_bytes(&ckv.shared.codecs);
@@ -127,14 +125,17 @@ static void start_sampling(void) {
 
 /* While a training runs. */
 static void watch_data(void) {
-    uint64_t raw = raw_bytes();
+    uint64_t raw = maps_raw_bytes();
     if (raw < job.least_bytes) job.least_bytes = raw;
 }
 
-/* Whether half of what is learned from has gone meanwhile, or a file has taken the place of it all:
- * other data may be there now, for which what is learned is no good. */
+/* Whether half of what is learned from has gone meanwhile, as is seen by there being less or by
+ * what whole databases took along, or a file has taken the place of it all: other data may be there
+ * now, for which what is learned is no good. */
 static bool data_is_gone(void) {
-    return ckv.loadings != job.loadings || job.least_bytes < job.data_bytes / 2;
+    uint64_t half = job.data_bytes / 2;
+    return ckv.loadings != job.loadings || job.least_bytes < half ||
+           maps_flushed_bytes() - job.flushed_bytes > half;
 }
 
 /* ---- learning, on a thread of its own -------------------------------------------------------- */
@@ -222,7 +223,7 @@ static void drop_training(void) {
 /* The current codec, or none, is as good as it gets until the data has grown or changed. All of it
  * may have been deleted meanwhile. */
 static void confirm(void) {
-    uint64_t raw = raw_bytes();
+    uint64_t raw = maps_raw_bytes();
     codecs_confirm(&ckv.shared.codecs, raw < job.data_bytes ? raw : job.data_bytes,
                    job.written_bytes);
 }
@@ -244,7 +245,7 @@ static void end_in_vain(void) {
     job.in_vain = true;
     job.sampling = false;
     confirm();
-    if (outsized(raw_bytes())) put_off();
+    if (outsized(maps_raw_bytes())) put_off();
     finish("ERR the training failed");
 }
 
@@ -300,14 +301,14 @@ static bool conclude(void) {
 
 /* So little is left that it takes less room without a codec. */
 static bool give_up(void) {
-    if (raw_bytes() >= CODEC_BYTES_MIN || !outsized(raw_bytes())) return false;
+    if (maps_raw_bytes() >= CODEC_BYTES_MIN || !outsized(maps_raw_bytes())) return false;
     codecs_use(&ckv.shared.codecs, CODEC_RAW);
     ckv_log("notice", "hardly any data is left: dictionaries are given up");
     return true;
 }
 
 static bool grown_or_changed(void) {
-    uint64_t raw = raw_bytes();
+    uint64_t raw = maps_raw_bytes();
     bool at_rest = lull();
     if (clock_monotonic_us() < job.again_us) return false;
     if (outsized(raw)) return true;
@@ -333,7 +334,7 @@ static bool take_offer(void) {
     if (id == CODEC_RAW || codecs_current_id(all) != CODEC_RAW || !codecs_in_use(all, id))
         return false;
     codecs_use(all, id);
-    codecs_confirm(all, raw_bytes(), 0);
+    codecs_confirm(all, maps_raw_bytes(), 0);
     ckv_log("notice", "goes on with the dictionaries that have come with a map");
     return true;
 }
@@ -366,7 +367,7 @@ bool train_step(uint64_t deadline_us) {
         end_in_vain();
         return false;
     }
-    job.max_bytes = allowance(raw_bytes());
+    job.max_bytes = allowance(maps_raw_bytes());
     evict_reserve(job.max_bytes);
     if (evict_reserved()) start_learning();
     return false;

@@ -81,6 +81,7 @@ static bool *hidden; /* by place; NULL: none */
 static uint32_t hidden_places;
 static uint64_t unhidden;
 static map_group unserved; /* what the listed maps hold that are not served */
+static uint64_t flushed_bytes;
 
 /* Counts a listed map where it belongs now. */
 static void join_group(keyed_map *s) {
@@ -285,10 +286,16 @@ uint64_t maps_arrivals(void) {
 }
 
 void maps_unlist_db(int db) {
+    uint64_t before = maps_raw_bytes();
     for (keyed_map *s = first, *next; s; s = next) {
         next = s->next;
         if (db < 0 || s->db == db) maps_unlist(s);
     }
+    flushed_bytes += before - maps_raw_bytes();
+}
+
+uint64_t maps_flushed_bytes(void) {
+    return flushed_bytes;
 }
 
 void maps_unlist_slots(const bool *slots) {
@@ -384,4 +391,9 @@ map_group maps_totals(void) {
 
 map_group maps_totals_unserved(void) {
     return unserved;
+}
+
+uint64_t maps_raw_bytes(void) {
+    map_totals all = maps_totals().totals;
+    return all.key_bytes + all.value_bytes;
 }

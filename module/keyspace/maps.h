@@ -115,5 +115,9 @@ bool maps_any(void);
 map_group maps_totals_of(int db);
 map_group maps_totals(void);
 map_group maps_totals_unserved(void);
+/* Raw bytes of keys and values that are served. */
+uint64_t maps_raw_bytes(void);
+/* And of those that maps_unlist_db() has taken, since the start. */
+uint64_t maps_flushed_bytes(void);
 
 #endif

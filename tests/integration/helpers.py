@@ -1,6 +1,7 @@
 """Small things that several test files use."""
 
 import contextlib
+import os
 import random
 import re
 import threading
@@ -129,6 +130,10 @@ def held_up(server):
         with contextlib.suppress(FileNotFoundError), open(path) as f:
             waited_ns += int(f.read().split()[1])
     return waited_ns / 1e9
+
+
+def threads_of(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/task"))
 
 
 def cpu_seconds(r):

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from server import MODULE
-from helpers import assert_stored, cpu_seconds, held_up, info, is_error, load, noise, reply, texts, wait_for
+from helpers import assert_stored, cpu_seconds, held_up, info, is_error, load, noise, reply, texts, threads_of, wait_for
 
 
 def json_rows(count):
@@ -139,10 +139,6 @@ def test_what_was_in_vain_is_not_tried_again_before_a_quarter_is_new(own_server)
             load(r, [noise(200, seed) for seed in range(20_000 + part * 1750, 21_750 + part * 1750)], key=b"%d")
             time.sleep(4)
         assert in_vain() == before
-
-
-def threads_of(server):
-    return len(os.listdir(f"/proc/{server.process.pid}/task"))
 
 
 def test_what_comes_while_nothing_is_learned(own_server):
