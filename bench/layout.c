@@ -71,7 +71,7 @@ static void train(uint64_t records) {
     }
     s.keys = keys;
     s.values = values;
-    uint64_t raw = value_bytes / s.value_count * records;
+    uint64_t raw = s.stored = value_bytes / s.value_count * records;
     codec *c = checked(codec_train(&memory, &s, codec_allowance(raw, DEFAULT_DICTIONARY_SIZE),
                                    DEFAULT_COMPRESSION_LEVEL));
     codecs_use(&all.codecs, (uint8_t)codecs_add(&all.codecs, c));

@@ -163,7 +163,7 @@ static codec *learn(void) {
     if (keys && values) {
         sampling_append(keys, SAMPLING_KEYS);
         sampling_append(sampling_append(values, SAMPLING_SHORTS), SAMPLING_LONGS);
-        codec_samples samples = {keys, key_count, values, count};
+        codec_samples samples = {keys, key_count, values, count, job.data_bytes};
         c = codec_train(&mem_libc, &samples, job.max_bytes, job.level);
     }
     free(keys);

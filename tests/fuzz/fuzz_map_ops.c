@@ -79,7 +79,7 @@ static codec *train(void) {
         values[i] =
             (phrase_sample){texts[i], (uint32_t)make_value(texts[i], (uint16_t)(i * 3 + 1))};
     }
-    codec_samples s = {keys, 500, values, 500};
+    codec_samples s = {keys, 500, values, 500, 0};
     return codec_train(&mem_libc, &s, 64 << 10, 3);
 }
 

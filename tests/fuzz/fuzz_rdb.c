@@ -47,7 +47,7 @@ static void train(void) {
         key_samples[i] = (phrase_sample){keys[i], (uint32_t)strlen(keys[i])};
         value_samples[i] = (phrase_sample){values[i], (uint32_t)len};
     }
-    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
+    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS, 0};
     codecs_use(&ckv.shared.codecs,
                (uint8_t)codecs_add(&ckv.shared.codecs, codec_train(&ckv.mem, &s, 64 << 10, 3)));
 }

@@ -69,7 +69,7 @@ void learn(const sample *s, const selection *chosen, const entries *stored, code
     progress_show("learning from it", 0);
     phrase_sample *values = allocate((s->count + 1) * sizeof *values);
     phrase_sample *keys = allocate((stored->count + 1) * sizeof *keys);
-    codec_samples samples = {.values = values, .keys = keys};
+    codec_samples samples = {.values = values, .keys = keys, .stored = (uint64_t)raw};
     samples.value_count = gather_values(s, chosen, values);
     samples.key_count = gather_keys(stored, keys);
     size_t max_bytes = codec_allowance((uint64_t)raw, DEFAULT_DICTIONARY_SIZE);

@@ -132,7 +132,9 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     codec *c = m->alloc(sizeof *c);
     if (!c) return NULL;
     *c = (codec){.bytes = m->usable(c)};
+    /* Little that is stored will grow before there is another codec. */
     uint64_t stored = (uint64_t)max_bytes * PHRASE_RECORDS;
+    if (stored < s->stored) stored = s->stored;
     c->keys = phrase_train(m, s->keys, s->key_count, max_bytes / KEYS_SHARE, stored, false);
     if (!c->keys) goto failed;
     c->bytes += phrase_bytes(c->keys);

@@ -24,6 +24,7 @@ typedef struct codec_samples {
     size_t key_count;
     const phrase_sample *values;
     size_t value_count;
+    uint64_t stored; /* bytes of keys and values that they were taken from; 0: not known */
 } codec_samples;
 
 /* How likely each part of `bytes` bytes of data is to be looked at, so that a sample of about

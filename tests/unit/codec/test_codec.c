@@ -251,7 +251,7 @@ static void hardly_smaller(codecs *all, codec_workspace *w, int bytes, bool enco
         for (int j = 0; j < LEN; j++) text[i][j] = (uint8_t)(test_random() % (uint32_t)bytes);
         samples[i] = (phrase_sample){text[i], LEN};
     }
-    codec_samples s = {NULL, 0, samples, COUNT};
+    codec_samples s = {NULL, 0, samples, COUNT, 0};
     uint8_t id = (uint8_t)codecs_add(all, codec_train(&mem_libc, &s, 64 << 10, 3));
     codecs_use(all, id);
     for (int i = 0; i < COUNT; i++) {
@@ -275,7 +275,7 @@ int main(void) {
     empty_frame(codecs_get(&all, CODEC_RAW), &w);
     estimates(&w);
     all_round_trips(&all, &w, CODEC_RAW);
-    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
+    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS, 0};
     codec *c = codec_train(&mem_libc, &s, 2 << 20, 3);
     CHECK(c && codec_kinds(c) > 1);
     CHECK(c->bytes <= 2 << 20);

@@ -43,7 +43,7 @@ static double encoded(const codec *c, codec_workspace *w) {
 /* What zstd saves of the data that such a codec is for, without what it takes; 0: it is not used.
  */
 static double gain(size_t max_bytes) {
-    codec_samples s = {NULL, 0, samples, RECORDS};
+    codec_samples s = {NULL, 0, samples, RECORDS, 0};
     codec_workspace w;
     codec *c = codec_train(&mem_libc, &s, max_bytes, 3);
     CHECK(c && workspace_init(&w, &mem_libc));

@@ -11,7 +11,7 @@ static char texts[RECORDS][64];
 static phrase_sample samples[RECORDS];
 
 static codec *train(void) {
-    codec_samples s = {samples, RECORDS, samples, RECORDS};
+    codec_samples s = {samples, RECORDS, samples, RECORDS, 0};
     codec *c = codec_train(&mem_libc, &s, 100 << 10, 3);
     CHECK(c);
     return c;

@@ -90,10 +90,23 @@ static void repeated(void) {
 }
 
 static codec *train(const phrase_sample *samples, size_t n) {
-    codec_samples s = {key_samples, RECORDS, samples, n};
+    codec_samples s = {key_samples, RECORDS, samples, n, 0};
     codec *c = codec_train(&mem_libc, &s, 1 << 20, 3);
     CHECK(c && c->bytes <= 1 << 20);
     return c;
+}
+
+/* Of much that is stored more phrases save what they take; how many bytes dictionaries take. */
+static void much_is_stored(void) {
+    size_t bytes[2];
+    for (int much = 0; much < 2; much++) {
+        codec_samples s = {key_samples, RECORDS, value_samples, RECORDS, much ? 1ULL << 32 : 0};
+        codec *c = codec_train(&mem_libc, &s, 160 << 10, 3);
+        CHECK(c && c->bytes <= 170 << 10);
+        bytes[much] = c->bytes;
+        codec_free(&mem_libc, c);
+    }
+    CHECK(bytes[1] > bytes[0] + bytes[0] / 10);
 }
 
 /* Values that no codec has seen come back, and take about what their kind's dictionary promised;
@@ -202,6 +215,7 @@ int main(void) {
     looks();
     cut();
     repeated();
+    much_is_stored();
     codec *c = train(value_samples, RECORDS);
     pay(c, &w);
     files(c, &w);

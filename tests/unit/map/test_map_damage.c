@@ -46,7 +46,7 @@ static codec *train(void) {
         key_samples[i] = (phrase_sample){keys[i], (uint32_t)make_key(keys[i], i)};
         value_samples[i] = (phrase_sample){values[i], (uint32_t)make_value(values[i], i)};
     }
-    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS};
+    codec_samples s = {key_samples, RECORDS, value_samples, RECORDS, 0};
     return codec_train(&mem_libc, &s, 64 << 10, 3);
 }
 

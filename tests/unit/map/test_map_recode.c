@@ -85,7 +85,7 @@ static uint8_t train(map_shared *s, size_t bytes) {
     for (int i = 0; i < 100; i++)
         keys[i] =
             (phrase_sample){names[i], (uint32_t)make_key(names[i], (int)(test_random() % RECORDS))};
-    codec_samples samples = {keys, 100, values, 1000};
+    codec_samples samples = {keys, 100, values, 1000, 0};
     return (uint8_t)codecs_add(&s->codecs, codec_train(&mem_libc, &samples, bytes, 3));
 }
 

@@ -23,7 +23,7 @@ static codec *train(void) {
     static phrase_sample values[1000], key = {"doc:1000", 8};
     for (int i = 0; i < 1000; i++)
         values[i] = (phrase_sample){text + test_random() % (sizeof text - SMALL), SMALL};
-    codec_samples s = {&key, 1, values, 1000};
+    codec_samples s = {&key, 1, values, 1000, 0};
     return codec_train(&mem_libc, &s, 64 << 10, 3);
 }
 

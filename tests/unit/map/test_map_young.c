@@ -56,7 +56,7 @@ static void train_two(void) {
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < 500; i++)
             values[i] = (phrase_sample){text + test_random() % (sizeof text - 500), 500};
-        codec_samples s = {&key, 1, values, 500};
+        codec_samples s = {&key, 1, values, 500, 0};
         CHECK(codecs_add(&all.codecs, codec_train(&mem_libc, &s, 64 << 10, 3)) ==
               (uint32_t)turn + 1);
     }

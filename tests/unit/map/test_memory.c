@@ -76,7 +76,7 @@ static codec *train(void) {
         keys[i] = (phrase_sample){names[i], (uint32_t)make_key(names[i], i)};
         values[i] = (phrase_sample){texts[i], (uint32_t)make_value(texts[i], i * 5)};
     }
-    codec_samples s = {keys, SAMPLES, values, SAMPLES};
+    codec_samples s = {keys, SAMPLES, values, SAMPLES, 0};
     return codec_train(&failing, &s, 700 << 10, 1);
 }
 

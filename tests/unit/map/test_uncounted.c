@@ -39,7 +39,7 @@ static void train(void) {
     static phrase_sample values[TRAINED], key = {"doc:1000", 8};
     for (size_t i = 0; i < sizeof text; i++) text[i] = "abcdefgh "[test_random() % 9];
     for (int i = 0; i < TRAINED; i++) values[i] = (phrase_sample){text + i * APART, LEN};
-    codec_samples s = {&key, 1, values, TRAINED};
+    codec_samples s = {&key, 1, values, TRAINED, 0};
     codecs_use(&all.codecs,
                (uint8_t)codecs_add(&all.codecs, codec_train(&mem_libc, &s, 64 << 10, 3)));
 }
