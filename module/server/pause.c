@@ -21,12 +21,23 @@ static void on_timer(RedisModuleCtx *ctx, void *unused) {
     pause_look(ctx);
 }
 
+/* Never by the timer itself: one that is due at once would be followed by the next for ever. */
+static void look_behind_this_round(void) {
+    if (!asked || armed) return;
+    RedisModule_CreateTimer(ckv.ctx, LOOP_FIRST_MS, on_timer, NULL);
+    armed = true;
+}
+
+/* What ends it may come in this round, and be no command: in a cluster the news that another node
+ * has taken over a slot. */
+static void on_loop(RedisModuleCtx *ctx) {
+    pause_look(ctx);
+    look_behind_this_round();
+}
+
 /* The command that asks, or this question, may end it. */
 bool pause_holds(void) {
-    if (asked && !armed) {
-        RedisModule_CreateTimer(ckv.ctx, LOOP_FIRST_MS, on_timer, NULL);
-        armed = true;
-    }
+    look_behind_this_round();
     return RedisModule_AvoidReplicaTraffic();
 }
 
@@ -37,5 +48,5 @@ void pause_listen(pause_end *told) {
 void pause_at_end(void) {
     if (!listener) return;
     asked = true;
-    loop_set(LOOP_PAUSE, pause_look);
+    loop_set(LOOP_PAUSE, on_loop);
 }

@@ -3,11 +3,11 @@
  *
  * What it has held back runs when it is over, from Redis 7.2 on without the filter, before the
  * server goes to sleep. Whatever must come first is done by who is told here. A pause ends where
- * somebody looks at the time, or by a command:
+ * somebody looks at the time, by a command, or by what another node of the cluster says:
  *
- *      sleep | after it | files: commands | timers, cron | what was held back | sleep ...
- *                ^                          ^      ^
- *                looks                      looks, looks
+ *      sleep | after it | commands, other nodes | timers, cron | what was held back | sleep ...
+ *                ^                               ^      ^
+ *                looks                           looks, looks
  *
  * A command that a thread of Valkey's has read runs before the sleep, with no timer behind it: who
  * ends a pause by it looks himself (transparent/serve_client.h).

@@ -10,10 +10,12 @@
 #include "keyspace/places.h"
 #include "keyspace/prefixes.h"
 #include "keyspace/queued.h"
+#include "keyspace/replicate.h"
 #include "keyspace/tryagain.h"
 #include "keyspace/untold.h"
 #include "server/pause.h"
 #include "server/role.h"
+#include "server/version.h"
 #include "transparent/lent.h"
 
 /* Keys that moved out while a pause of all writes kept the AOF and replicas as they are, or came
@@ -62,7 +64,35 @@ static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleStr
     numbered_add(keys, db, key);
 }
 
+/* What is replicated within an event comes before the command that it is of. It may have been
+ * called by one of which nobody is told: who is to know for certain is told once more. */
+static void tell_in_event(uint64_t db, RedisModuleString *key) {
+    RedisModule_SelectDb(ckv.ctx, (int)db);
+    replicate_moved_out(ckv.ctx, key);
+    lent_note(db, key);
+    untold_note(db, key);
+}
+
+static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key) {
+    (void)ctx, (void)type, (void)event, (void)key;
+    if (in_pause.out && untold_may_tell() && !role_loads(ckv.ctx))
+        numbered_each(&in_pause.out, tell_in_event);
+    return REDISMODULE_OK;
+}
+
+/* Redis gives up a slot's hand-off that takes too long, which ends its pause, right before it runs
+ * what that has held back: nobody can be told in between (server/pause.h), but with the first of
+ * these commands. Events are listened to from then on, as that cannot be ended by a server that
+ * may be telling one. */
+static void listen_to_events(void) {
+    static bool listening;
+    if (!listening && places_are_slots() && version_is_redis(REDIS_8_4))
+        RedisModule_SubscribeToKeyspaceEvents(ckv.ctx, REDISMODULE_NOTIFY_ALL, on_event);
+    listening = true;
+}
+
 static void move_out_in_pause(uint64_t db, RedisModuleString *key) {
+    listen_to_events();
     tell_later(&in_pause.out, db, key);
     RedisModule_SelectDb(ckv.ctx, (int)db);
     move_out(ckv.ctx, key, MOVE_ANY);

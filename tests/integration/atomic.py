@@ -1,5 +1,9 @@
 """Atomic slot migration, as the servers have it: Redis 8.4 and newer, Valkey 9 and newer."""
 
+import contextlib
+import os
+import signal
+
 from helpers import is_error, reply, wait_for
 
 
@@ -32,6 +36,15 @@ class Valkey:
         """Whether a migration stops before the slots change hands."""
         source.ask("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", str(int(halted)))
 
+    @staticmethod
+    @contextlib.contextmanager
+    def paused(source, target):
+        """As long as the source pauses writes for what has begun, until the target takes over."""
+        target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "1")
+        wait_for(lambda: Valkey.newest(source)[b"state"] in (b"failover-paused", b"failover-granted"), "the pause")
+        yield
+        target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "0")
+
 
 class Redis:
     """CLUSTER MIGRATION, which the node is told that is to have the slots."""
@@ -60,6 +73,16 @@ class Redis:
     @staticmethod
     def halt(source, halted):
         source.ask("DEBUG", "ASM-FAILPOINT", *(("migrate-main-channel", "handoff-prep") if halted else ("", "")))
+
+    @staticmethod
+    @contextlib.contextmanager
+    def paused(source, target):
+        """As long as the source pauses writes for what has begun, until the target takes over; it may have just done so."""
+        past = (b"handoff-prep", b"handoff", b"stream-eof", b"completed")
+        wait_for(lambda: Redis.newest(source)[b"state"] in past, "the pause")
+        os.kill(target.process.pid, signal.SIGSTOP)
+        yield
+        os.kill(target.process.pid, signal.SIGCONT)
 
 
 def way_of(node):

@@ -1,11 +1,12 @@
 """What a node of a cluster has in its AOF of strings under a prefix: slots come and go by the names of their maps."""
 
 import pathlib
+import time
 
 import pytest
 
-from atomic import ended, state, way_of
-from cluster import Cluster, asking, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
+from atomic import Redis, ended, move, ranges, state, way_of
+from cluster import Cluster, Held, asking, end_move, keys_of, map_name, migrate, move_slot, other, slot_of, start_move
 from helpers import wait_for, wait_for_replica
 from loading import LOADS_SLOWLY, start_and_send, write_what_loads_slowly
 
@@ -203,6 +204,51 @@ def test_slots_leave_atomically_while_an_aof_is_written():
         assert state(way, target) == state(way, source) == "done", way.newest(source)
         cluster.wait()
         check_restart(cluster, keys)
+
+
+def held_back(cluster, way, source, target, given_up):
+    """Commands of the server's own on records, which wait while the source hands over another slot: what they have made of the
+    strings. None: it had handed over already. That is given up if it takes long."""
+    slot, stays = slot_of(b"handed over"), ranges(source)[-1][1]
+    keys = keys_of(stays, 4)
+    for key in keys:
+        source.ask("SET", key, "0123456789")
+    way.start(source, target, slot, slot)
+    with way.paused(source, target):
+        commands = (("SETBIT", keys[0], 7, 1), ("BITFIELD", keys[1], "SET", "u8", 0, 64), ("BITOP", "NOT", keys[2], keys[3]))
+        held = [Held(source, *command) for command in commands]
+        time.sleep(0.1)
+        in_time = not any(h.answered() for h in held)
+        wait_for(lambda: not given_up or all(h.answered() for h in held), "the end of the pause")
+    answers = [h.answer() for h in held]
+    assert answers == [0, [48], 10]
+    wait_for(lambda: ended(way, source) and (given_up or ended(way, target)), "the end of the migration")
+    if not in_time:
+        cluster.wait()
+        move(cluster, way, target, source, slot, slot)
+        return None
+    return {key: source.ask("GET", key) for key in keys}
+
+
+@pytest.mark.parametrize("given_up", (False, True), ids=("done", "given up"))
+def test_what_is_held_back_while_a_slot_is_handed_over(given_up):
+    """The AOF is told that a record has moved out before it is told what became of the string."""
+    with start(2) as cluster:
+        way = way_of(cluster.nodes[0])
+        if not way or (given_up and way is not Redis):
+            pytest.skip("the server has no atomic slot migration, or ends a pause where others see it")
+        source = cluster.owner(slot_of(b"handed over"))
+        target = other(cluster, source)
+        if given_up:
+            source.ask("CONFIG", "SET", "cluster-slot-migration-write-pause-timeout", 1000)
+        made = None
+        while made is None:
+            made = held_back(cluster, way, source, target, given_up)
+        assert list(made.values()) == [b"1123456789", b"@123456789", bytes(255 - b for b in b"0123456789"), b"0123456789"]
+        source.kill()
+        source.start()
+        cluster.wait()
+        assert {key: source.ask("GET", key) for key in made} == made
 
 
 @PREAMBLES
