@@ -18,11 +18,21 @@ static size_t zstd_dict_bytes(const mem *m, const codec *c) {
     return c->zstd_dict_len + m->usable(c->zstd_write_room) + ZSTD_sizeof_DDict(c->zstd_read);
 }
 
+static size_t write_room(size_t dict_len, ZSTD_compressionParameters params) {
+    return ZSTD_estimateCDictSize_advanced(dict_len, params, ZSTD_dlm_byRef);
+}
+
+size_t codec_zstd_dict_takes(size_t dict_len, int zstd_level) {
+    ZSTD_compressionParameters params = ZSTD_getCParams(zstd_level, 0, dict_len);
+    return dict_len + write_room(dict_len, params) +
+           ZSTD_estimateDDictSize(dict_len, ZSTD_dlm_byRef);
+}
+
 /* ZSTD_createCDict_advanced() of zstd 1.5.5 and older crashes when memory runs out, so the memory
  * is ours. */
 bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level) {
     ZSTD_compressionParameters params = ZSTD_getCParams(zstd_level, 0, c->zstd_dict_len);
-    size_t room = ZSTD_estimateCDictSize_advanced(c->zstd_dict_len, params, ZSTD_dlm_byRef);
+    size_t room = write_room(c->zstd_dict_len, params);
     c->zstd_write_room = m->alloc(room);
     if (!c->zstd_write_room) return false;
     memset(c->zstd_write_room, 0, room); /* zstd does not set all of it */

@@ -75,6 +75,9 @@ static inline void codec_set_origin(codec *c, uint64_t data_bytes, int64_t made_
     c->made_ms = made_ms;
 }
 
+/* What a dictionary for zstd of so many bytes takes, with zstd's tables: before the allocator
+ * rounds it up. Bytes. */
+size_t codec_zstd_dict_takes(size_t dict_len, int zstd_level);
 /* Builds what zstd needs of c->zstd_dict, and counts it in c->bytes; false: out of memory. */
 bool codec_use_zstd_dict(const mem *m, codec *c, int zstd_level);
 /* Frees that and the dictionary. */

@@ -126,6 +126,15 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
     return done;
 }
 
+/* What is left of some room for phrases, which may take a 16th more (phrase_train), if zstd's
+ * tables are to fit beside them, in blocks of the allocator; two thirds of it, if they take more
+ * than the rest. */
+static size_t beside_zstd(size_t room, int level) {
+    size_t takes = codec_zstd_dict_takes(ZSTD_DICT_MAX, level) / 4 * 5;
+    size_t left = room > takes ? (room - takes) / 17 * 16 : 0, share = room / 3 * 2;
+    return left > share ? left : share;
+}
+
 /* ---- training -------------------------------------------------------------------------------- */
 
 codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int zstd_level) {
@@ -139,7 +148,7 @@ codec *codec_train(const mem *m, const codec_samples *s, size_t max_bytes, int z
     if (!c->keys) goto failed;
     c->bytes += phrase_bytes(c->keys);
     size_t room = max_bytes > c->bytes ? max_bytes - c->bytes : 0;
-    if (zstd_possible(s)) room = room / 3 * 2;
+    if (zstd_possible(s)) room = beside_zstd(room, zstd_level);
     bool done = codec_train_values(m, c, s->values, s->value_count, room, stored);
     if (!done || !consider_zstd(m, c, s, max_bytes, stored, zstd_level)) goto failed;
     return c;
