@@ -42,8 +42,10 @@ class Valkey:
         """As long as the source pauses writes for what has begun, until the target takes over."""
         target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "1")
         wait_for(lambda: Valkey.newest(source)[b"state"] in (b"failover-paused", b"failover-granted"), "the pause")
-        yield
-        target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "0")
+        try:
+            yield
+        finally:
+            target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "0")
 
 
 class Redis:
@@ -81,8 +83,10 @@ class Redis:
         past = (b"handoff-prep", b"handoff", b"stream-eof", b"completed")
         wait_for(lambda: Redis.newest(source)[b"state"] in past, "the pause")
         os.kill(target.process.pid, signal.SIGSTOP)
-        yield
-        os.kill(target.process.pid, signal.SIGCONT)
+        try:
+            yield
+        finally:
+            os.kill(target.process.pid, signal.SIGCONT)
 
 
 def way_of(node):
