@@ -42,7 +42,6 @@ static struct {
     bool sampling;
     uint64_t data_bytes;    /* raw, when the sampling began */
     uint64_t least_bytes;   /* raw, that were stored at any time since then */
-    uint64_t flushed_bytes; /* by maps_flushed_bytes(), then */
     uint64_t loadings;      /* ckv.loadings, then */
     uint64_t learned_bytes; /* that what is learned stands for */
     uint64_t written_bytes; /* by codecs_written_bytes(), then */
@@ -115,7 +114,7 @@ static void start_sampling(void) {
     job.sampling = true;
     job.trial = may_stay();
     job.data_bytes = job.least_bytes = maps_raw_bytes();
-    job.flushed_bytes = maps_flushed_bytes();
+    maps_mark();
     job.loadings = ckv.loadings;
     job.learned_bytes = first && job.data_bytes > sample ? sample : job.data_bytes;
     job.written_bytes = codecs_written_bytes(&ckv.shared.codecs);
@@ -134,8 +133,7 @@ static void watch_data(void) {
  * now, for which what is learned is no good. */
 static bool data_is_gone(void) {
     uint64_t half = job.data_bytes / 2;
-    return ckv.loadings != job.loadings || job.least_bytes < half ||
-           maps_flushed_bytes() - job.flushed_bytes > half;
+    return ckv.loadings != job.loadings || job.least_bytes < half || maps_flushed_bytes() > half;
 }
 
 /* ---- learning, on a thread of its own -------------------------------------------------------- */

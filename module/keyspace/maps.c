@@ -46,6 +46,7 @@ typedef struct db_maps {
     uint32_t ranks, ranks_max;
     size_t hidden_count; /* of those that stand in the table */
     map_group *served;
+    uint64_t marked_bytes; /* raw, by maps_mark() */
 } db_maps;
 
 static struct {
@@ -285,17 +286,33 @@ uint64_t maps_arrivals(void) {
     return arrivals;
 }
 
-void maps_unlist_db(int db) {
-    uint64_t before = maps_raw_bytes();
-    for (keyed_map *s = first, *next; s; s = next) {
-        next = s->next;
-        if (db < 0 || s->db == db) maps_unlist(s);
-    }
-    flushed_bytes += before - maps_raw_bytes();
+static uint64_t raw_bytes(const map_group *g) {
+    return g ? g->totals.key_bytes + g->totals.value_bytes : 0;
+}
+
+void maps_mark(void) {
+    flushed_bytes = 0;
+    for (int db = 0; db < table.dbs; db++)
+        table.db[db].marked_bytes = raw_bytes(table.db[db].served);
 }
 
 uint64_t maps_flushed_bytes(void) {
     return flushed_bytes;
+}
+
+static void note_flushed(db_maps *d) {
+    uint64_t there = raw_bytes(d->served);
+    flushed_bytes += there < d->marked_bytes ? there : d->marked_bytes;
+    d->marked_bytes = 0;
+}
+
+void maps_unlist_db(int db) {
+    for (int i = 0; i < table.dbs; i++)
+        if (db < 0 || i == db) note_flushed(&table.db[i]);
+    for (keyed_map *s = first, *next; s; s = next) {
+        next = s->next;
+        if (db < 0 || s->db == db) maps_unlist(s);
+    }
 }
 
 void maps_unlist_slots(const bool *slots) {
@@ -394,6 +411,6 @@ map_group maps_totals_unserved(void) {
 }
 
 uint64_t maps_raw_bytes(void) {
-    map_totals all = maps_totals().totals;
-    return all.key_bytes + all.value_bytes;
+    map_group all = maps_totals();
+    return raw_bytes(&all);
 }

@@ -117,7 +117,8 @@ map_group maps_totals(void);
 map_group maps_totals_unserved(void);
 /* Raw bytes of keys and values that are served. */
 uint64_t maps_raw_bytes(void);
-/* And of those that maps_unlist_db() has taken, since the start. */
+/* How many of those that were there at the last maps_mark() may have gone by maps_unlist_db(). */
+void maps_mark(void);
 uint64_t maps_flushed_bytes(void);
 
 #endif

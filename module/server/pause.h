@@ -10,7 +10,8 @@
  *                looks                           looks, looks
  *
  * A command that a thread of Valkey's has read runs before the sleep, with no timer behind it: who
- * ends a pause by it looks himself (transparent/serve_client.h).
+ * ends a pause by CLIENT UNPAUSE looks himself (transparent/serve_client.h). Where nobody looks, as
+ * behind SHUTDOWN ABORT then, it is told with what was held back (transparent/leave.c).
  */
 #ifndef CKV_PAUSE_H
 #define CKV_PAUSE_H

@@ -64,11 +64,11 @@ static void tell_later(RedisModuleDict **keys, uint64_t db, const RedisModuleStr
     numbered_add(keys, db, key);
 }
 
-/* What is replicated within an event comes before the command that it is of. It may have been
- * called by one of which nobody is told: who is to know for certain is told once more. */
+/* What is replicated within an event comes before the command that it is of. That may be one of
+ * which nobody is told: who has to know for certain is told once more, between commands. */
 static void tell_in_event(uint64_t db, RedisModuleString *key) {
     RedisModule_SelectDb(ckv.ctx, (int)db);
-    replicate_moved_out(ckv.ctx, key);
+    if (move_db_of_record(key, MOVE_ALL, (int)db) != (int)db) replicate_moved_out(ckv.ctx, key);
     lent_note(db, key);
     untold_note(db, key);
 }
@@ -80,13 +80,13 @@ static int on_event(RedisModuleCtx *ctx, int type, const char *event, RedisModul
     return REDISMODULE_OK;
 }
 
-/* Redis gives up a slot's hand-off that takes too long, which ends its pause, right before it runs
- * what that has held back: nobody can be told in between (server/pause.h), but with the first of
- * these commands. Events are listened to from then on, as that cannot be ended by a server that
- * may be telling one. */
+/* Where a pause ends right before what it has held back runs, nobody can be told in between
+ * (server/pause.h), but with the first of these commands: where Redis gives up a slot's hand-off
+ * that takes too long, and behind a command that a thread of Valkey's has read. Events are listened
+ * to from then on: a server that may be telling one must not be asked to end it. */
 static void listen_to_events(void) {
     static bool listening;
-    if (!listening && places_are_slots() && version_is_redis(REDIS_8_4))
+    if (!listening && !version_is_7_0())
         RedisModule_SubscribeToKeyspaceEvents(ckv.ctx, REDISMODULE_NOTIFY_ALL, on_event);
     listening = true;
 }

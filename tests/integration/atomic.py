@@ -38,11 +38,13 @@ class Valkey:
 
     @staticmethod
     @contextlib.contextmanager
-    def paused(source, target):
-        """As long as the source pauses writes for what has begun, until the target takes over."""
+    def paused(source, target, *bounds):
+        """Starts, until the source pauses writes, as long as the target may not take over."""
         target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "1")
-        wait_for(lambda: Valkey.newest(source)[b"state"] in (b"failover-paused", b"failover-granted"), "the pause")
         try:
+            Valkey.start(source, target, *bounds)
+            ahead = (b"failover-paused", b"failover-granted", b"success", b"failed")
+            wait_for(lambda: Valkey.newest(source)[b"state"] in ahead, "the pause")
             yield
         finally:
             target.ask("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "0")
@@ -78,10 +80,11 @@ class Redis:
 
     @staticmethod
     @contextlib.contextmanager
-    def paused(source, target):
-        """As long as the source pauses writes for what has begun, until the target takes over; it may have just done so."""
-        past = (b"handoff-prep", b"handoff", b"stream-eof", b"completed")
-        wait_for(lambda: Redis.newest(source)[b"state"] in past, "the pause")
+    def paused(source, target, *bounds):
+        """Starts, until the source pauses writes, as long as the target is stopped; it may have just taken over."""
+        Redis.start(source, target, *bounds)
+        ahead = (b"handoff-prep", b"handoff", b"stream-eof", b"completed", b"failed")
+        wait_for(lambda: Redis.newest(source)[b"state"] in ahead, "the pause")
         os.kill(target.process.pid, signal.SIGSTOP)
         try:
             yield

@@ -143,7 +143,7 @@ def test_what_was_in_vain_is_not_tried_again_before_a_quarter_is_new(own_server)
 
 def test_what_comes_while_nothing_is_learned(own_server):
     """What has been written over noise while that was being learned is there to be learned, though no more comes."""
-    server = own_server({"ckv.train-after": "1gb"})
+    server = own_server({"ckv.train-after": "1gb", "ckv.encode-threads": 0})  # no thread but the one that learns begins
     with server.client() as r:
         # As long as the texts, or half of it goes and nothing is confirmed; none of them young, which count when they are
         # encoded, after the training.

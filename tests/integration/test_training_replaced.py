@@ -67,6 +67,17 @@ def test_flushed_and_filled_anew(own_server, fill):
     assert server.log().count("nothing is taken of it") == 1
 
 
+def test_what_comes_and_goes_beside(own_server):
+    """Nothing of what is learned from has gone, however much has."""
+    sets = [("CSET", b"KEY:%d" % i, row) for i, row in enumerate(rows(5000))]
+    in_time = False
+    while not in_time:
+        with learning(own_server, 40_000) as (_, r, asked):
+            figures = at_one_moment(r, INTO_THE_OTHER, *[*sets, ("FLUSHDB",)] * 10, BACK, STATS)[-1]
+            in_time = dict(zip(figures[::2], figures[1::2]))[b"training"]
+            assert asked.recv(100) == b"+OK\r\n"
+
+
 def test_replaced_by_a_full_sync(own_server):
     """The dictionary of the primary comes with its data, and stays."""
     primary = own_server({"repl-diskless-sync-delay": 0})

@@ -10,9 +10,10 @@
 /* Keys get at most this share of a codec's memory, 1 in n. */
 #define KEYS_SHARE 4
 /* zstd is considered for values at least this long, with a dictionary of at most this much. */
-#define ZSTD_SIZE_MIN  128
-#define ZSTD_DICT_MAX  (112u << 10)
-#define ZSTD_TRAIN_MAX (4u << 20) /* bytes of samples it learns from */
+#define ZSTD_SIZE_MIN   128
+#define ZSTD_DICT_MAX   (112u << 10)
+#define ZSTD_DICT_SHARE 4          /* of the room that there is for it and its tables, 1 in n */
+#define ZSTD_TRAIN_MAX  (4u << 20) /* bytes of samples it learns from */
 /* Of every this many samples one is kept to compare phrases and zstd on. */
 #define TRIAL_EVERY 8
 #define TRIALS_MAX  2000
@@ -109,7 +110,7 @@ static double saved(const codec_samples *s, const trial *t, uint32_t classes, do
 static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t max_bytes,
                           uint64_t stored, int level) {
     size_t phrases = c->bytes, room = max_bytes > phrases ? max_bytes - phrases : 0;
-    size_t dict_max = room / 4 < ZSTD_DICT_MAX ? room / 4 : ZSTD_DICT_MAX;
+    size_t share = room / ZSTD_DICT_SHARE, dict_max = share < ZSTD_DICT_MAX ? share : ZSTD_DICT_MAX;
     if (dict_max < 4096 || !zstd_possible(s)) return true;
     if (!train_zstd_dict(m, c, s, dict_max)) return false;
     trial t = {0};
@@ -128,9 +129,10 @@ static bool consider_zstd(const mem *m, codec *c, const codec_samples *s, size_t
 
 /* What is left of some room for phrases, which may take a 16th more (phrase_train), if zstd's
  * tables are to fit beside them, in blocks of the allocator; two thirds of it, if they take more
- * than the rest. */
+ * than the rest. zstd's dictionary has a part of what is left. */
 static size_t beside_zstd(size_t room, int level) {
     size_t takes = codec_zstd_dict_takes(ZSTD_DICT_MAX, level) / 4 * 5;
+    if (takes < ZSTD_DICT_MAX * ZSTD_DICT_SHARE) takes = ZSTD_DICT_MAX * ZSTD_DICT_SHARE;
     size_t left = room > takes ? (room - takes) / 17 * 16 : 0, share = room / 3 * 2;
     return left > share ? left : share;
 }
