@@ -59,11 +59,23 @@ static struct {
 
 static atomic_bool learning;
 static atomic_uint percent;      /* of a core, for the thread */
+static atomic_bool given_up;     /* nobody wants what it learns any more */
 static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
 static atomic_bool finished;     /* the thread is done, with or without a codec */
 
+/* What the thread learns in: libc's memory, as the sampling does, for what it takes for a moment is
+ * many times what it leaves, and must not count against maxmemory, which would evict what is being
+ * learned from. For what is given up there is none left, so that it ends as it would without. */
+static mem thread_mem;
+
+static void *alloc_unless_given_up(size_t bytes) {
+    return atomic_load(&given_up) ? NULL : mem_libc.alloc(bytes);
+}
+
 void train_start(void) {
     sampling_init();
+    thread_mem = mem_libc;
+    thread_mem.alloc = alloc_unless_given_up;
 }
 
 bool train_running(void) {
@@ -144,14 +156,12 @@ static codec *moved_to_server(codec *c) {
     size_t len = codec_save_size(c);
     uint8_t *file = malloc(len);
     if (file) codec_save(c, file);
-    codec_free(&mem_libc, c);
+    codec_free(&thread_mem, c);
     c = file ? codec_load(&ckv.mem, file, len, job.level) : NULL;
     free(file);
     return c;
 }
 
-/* Works in libc's memory, as the sampling does: what it takes for a moment is many times what it
- * leaves, and must not count against maxmemory, which would evict what is being learned from. */
 static codec *learn(void) {
     size_t key_count = sampling_count(SAMPLING_KEYS);
     size_t count = sampling_count(SAMPLING_SHORTS) + sampling_count(SAMPLING_LONGS);
@@ -162,7 +172,7 @@ static codec *learn(void) {
         sampling_append(keys, SAMPLING_KEYS);
         sampling_append(sampling_append(values, SAMPLING_SHORTS), SAMPLING_LONGS);
         codec_samples samples = {keys, key_count, values, count, job.data_bytes};
-        c = codec_train(&mem_libc, &samples, job.max_bytes, job.level);
+        c = codec_train(&thread_mem, &samples, job.max_bytes, job.level);
     }
     free(keys);
     free(values);
@@ -192,6 +202,7 @@ static void start_learning(void) {
     job.sampling = false;
     job.in_vain = false;
     atomic_store(&finished, false);
+    atomic_store(&given_up, false);
     atomic_store(&learning, true);
     bool waited_for = job.clients.count > 0 || job.later.count > 0;
     atomic_store(&percent, waited_for || is_new() ? 100 : TRAINING_PERCENT);
@@ -279,8 +290,8 @@ static bool conclude(void) {
     const codec *current = codecs_get(&ckv.shared.codecs, job.current);
     evict_reserve(0);
     codecs_release(&ckv.shared.codecs, job.current);
-    if (c && data_is_gone()) {
-        codec_free(&ckv.mem, c);
+    if (data_is_gone()) {
+        if (c) codec_free(&ckv.mem, c);
         drop_training();
         return false;
     }
@@ -344,7 +355,10 @@ static bool due(void) {
 bool train_step(uint64_t deadline_us) {
     if (take_offer()) return true;
     if (train_running()) watch_data();
-    if (atomic_load(&learning)) return atomic_load(&finished) && conclude();
+    if (atomic_load(&learning)) {
+        if (data_is_gone()) atomic_store(&given_up, true);
+        return atomic_load(&finished) && conclude();
+    }
     if (!job.sampling) {
         if (!job.later.count && give_up()) return true;
         if (!due()) return false;

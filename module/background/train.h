@@ -13,7 +13,7 @@
  * of ckv.maxmemory, which has been lowered, is replaced by a smaller one, or by none. Where there
  * is nothing to learn from, as if all values are too long for it, nothing is tried until the data
  * has grown or changed; after a training that failed, for a minute. Where half of the data goes
- * while it is learned from, or a file takes its place, what is learned is dropped.
+ * while it is learned from, or a file takes its place, the training is given up.
  */
 #ifndef CKV_TRAIN_H
 #define CKV_TRAIN_H

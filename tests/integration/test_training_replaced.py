@@ -70,6 +70,19 @@ def test_flushed_and_filled_anew(own_server, fill):
     assert server.log().count("nothing is taken of it") == 1
 
 
+def test_given_up(own_server):
+    """When all that it learns from has gone, the thread does not go on to its end."""
+    computed = []
+    for flush in False, True:
+        with learning(own_server, 40_000) as (_, r, asked):
+            if flush:
+                r.flushall()
+            answer = asked.recv(100)
+            computed.append(r.info("cpu")["used_cpu_user"])
+            assert answer.startswith(b"-ERR most" if flush else b"+OK")
+    assert computed[1] < computed[0] / 2
+
+
 def test_what_comes_and_goes_beside(own_server):
     """Nothing of what is learned from has gone, however much has."""
     sets = [("CSET", b"KEY:%d" % i, row) for i, row in enumerate(rows(5000))]

@@ -1,4 +1,5 @@
 /* Kinds of values are told apart by their looks, and have a dictionary each where that pays. */
+#include "../counting.h"
 #include "../test.h"
 #include "codec/codec_file.h"
 #include "codec/codec_inside.h"
@@ -109,6 +110,24 @@ static void much_is_stored(void) {
     CHECK(bytes[1] > bytes[0] + bytes[0] / 10);
 }
 
+/* A training that there is no memory for from some moment on, which is how one is given up, ends
+ * without a codec and leaves nothing. */
+static void given_up(void) {
+    static phrase_sample few[RECORDS / 4];
+    codec_samples s = {key_samples, RECORDS, few, RECORDS / 4, 0};
+    for (int i = 0; i < RECORDS / 4; i++) few[i] = value_samples[i % (RECORDS / 8)];
+    codec *c = NULL;
+    for (long most = 0; !c; most = 3 * most + 1) {
+        allocations_left = most;
+        c = codec_train(counting(), &s, 512 << 10, 3);
+        CHECK(c || live_blocks == 0);
+    }
+    allocations_left = -1;
+    CHECK(codec_has_kinds(c));
+    codec_free(counting(), c);
+    CHECK(live_blocks == 0);
+}
+
 /* Values that no codec has seen come back, and take about what their kind's dictionary promised;
  * how many bytes they take in the cheapest way. */
 static size_t encoded_bytes(const codec *c, codec_workspace *w, int kind) {
@@ -216,6 +235,7 @@ int main(void) {
     cut();
     repeated();
     much_is_stored();
+    given_up();
     codec *c = train(value_samples, RECORDS);
     pay(c, &w);
     files(c, &w);

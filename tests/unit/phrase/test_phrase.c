@@ -1,4 +1,5 @@
 /* Everything comes back, nothing else is accepted, memory running out is survived. */
+#include "../counting.h"
 #include "../test.h"
 #include "phrase/phrase.h"
 
@@ -7,29 +8,6 @@
 
 static uint32_t rnd(uint32_t below) {
     return (uint32_t)((test_random() >> 32) * below >> 32);
-}
-
-/* ---- an allocator that counts, and fails when told to -------------------------------------- */
-
-static size_t live_blocks;
-static long allocations_left = -1; /* -1: no end */
-
-static void *counting_alloc(size_t bytes) {
-    if (allocations_left == 0) return NULL;
-    if (allocations_left > 0) allocations_left--;
-    live_blocks++;
-    return malloc(bytes);
-}
-static void counting_free(void *block) {
-    live_blocks--;
-    free(block);
-}
-static const mem *counting(void) {
-    static mem m;
-    m = mem_libc;
-    m.alloc = counting_alloc;
-    m.free = counting_free;
-    return &m;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
