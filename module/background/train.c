@@ -59,23 +59,24 @@ static struct {
 
 static atomic_bool learning;
 static atomic_uint percent;      /* of a core, for the thread */
-static atomic_bool given_up;     /* nobody wants what it learns any more */
+static atomic_bool unwanted;     /* what it learns */
 static _Atomic(codec *) learned; /* by the thread, until the main thread takes it */
 static atomic_bool finished;     /* the thread is done, with or without a codec */
 
 /* What the thread learns in: libc's memory, as the sampling does, for what it takes for a moment is
  * many times what it leaves, and must not count against maxmemory, which would evict what is being
- * learned from. For what is given up there is none left, so that it ends as it would without. */
+ * learned from. For what nobody wants any more there is none left, so that it ends as it would
+ * without. */
 static mem thread_mem;
 
-static void *alloc_unless_given_up(size_t bytes) {
-    return atomic_load(&given_up) ? NULL : mem_libc.alloc(bytes);
+static void *alloc_while_wanted(size_t bytes) {
+    return atomic_load(&unwanted) ? NULL : mem_libc.alloc(bytes);
 }
 
 void train_start(void) {
     sampling_init();
     thread_mem = mem_libc;
-    thread_mem.alloc = alloc_unless_given_up;
+    thread_mem.alloc = alloc_while_wanted;
 }
 
 bool train_running(void) {
@@ -202,7 +203,7 @@ static void start_learning(void) {
     job.sampling = false;
     job.in_vain = false;
     atomic_store(&finished, false);
-    atomic_store(&given_up, false);
+    atomic_store(&unwanted, false);
     atomic_store(&learning, true);
     bool waited_for = job.clients.count > 0 || job.later.count > 0;
     atomic_store(&percent, waited_for || is_new() ? 100 : TRAINING_PERCENT);
@@ -356,7 +357,7 @@ bool train_step(uint64_t deadline_us) {
     if (take_offer()) return true;
     if (train_running()) watch_data();
     if (atomic_load(&learning)) {
-        if (data_is_gone()) atomic_store(&given_up, true);
+        if (data_is_gone()) atomic_store(&unwanted, true);
         return atomic_load(&finished) && conclude();
     }
     if (!job.sampling) {
