@@ -5,9 +5,6 @@
 
 #define FIRST_BUCKETS 1
 #define PAGE_CAP_MIN  64
-/* The class between this one and whole pages is left out: a page that grows passes it soon, and
- * what the others leave behind there, four to a slab, was measured as 3% of the RSS. Bytes. */
-#define PAGE_CAP_LAST 2560
 /* A page is shrunk when that gives back a quarter of it: rarely enough to be cheap. */
 #define WORTH_TRIMMING(cap, wanted) ((wanted)*4 <= (cap)*3)
 

@@ -61,6 +61,12 @@ static uint32_t growth(const page *p, const page_key *k, const map_record *r, sh
     return grown;
 }
 
+/* Bytes by which its block grows with so many more in it. */
+static uint32_t block_growth(const page *p, uint32_t grown) {
+    uint32_t used = p->used + grown;
+    return used <= p->cap ? 0 : map_page_cap(used) - p->cap;
+}
+
 /* Only if the block has room for the count. */
 static void set_uses(page *p, uint32_t slot, uint8_t uses) {
     if (uses == page_uses(p, slot) || p->used + page_uses_growth(p) > p->cap) return;
@@ -105,22 +111,27 @@ map_record map_record_of(const page_walk *at) {
                         .uses = page_uses(at->p, at->slot)};
 }
 
+/* Bytes up to which a page of the bucket takes records. */
+static uint32_t page_most(const map_target *to, uint32_t index) {
+    return to->cut && index + 1 >= to->cut ? PAGE_CAP_LAST : PAGE_BYTES;
+}
+
 page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, uint32_t *slot) {
     const page_key *pk = map_encoded_key(m, k, to->codec);
     shape s = shape_of(pk, r);
-    uint32_t n, grown = 0;
+    uint32_t n, grown = 0, least = UINT32_MAX;
     int head = -1;
     page **pages = bucket_pages(to->b, &n), **at = NULL;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && head < 0; i++) {
         page *p = pages[i];
         if (p == to->avoid || p->codec != to->codec) continue;
         int h = s.member ? page_find_head(p, pk) : -1;
-        uint32_t g = growth(p, pk, r, s, h);
-        if (p->used + g > PAGE_BYTES || (at && h < 0)) continue;
+        uint32_t g = growth(p, pk, r, s, h), larger = block_growth(p, g);
+        if (p->used + g > page_most(to, i) || (h < 0 && larger >= least)) continue;
         at = &pages[i];
         grown = g;
+        least = larger;
         head = h;
-        if (h >= 0) break;
     }
     if (!at) {
         page empty = {.used = PAGE_HEADER_BYTES, .flags = map_page_flags(m)};
@@ -134,9 +145,10 @@ page **map_place(map *m, const map_target *to, map_key *k, const map_record *r, 
     return at;
 }
 
-uint32_t map_place_behind(map *m, page **at, uint32_t slot, const page *from, uint32_t first,
-                          uint32_t count) {
-    uint32_t grown, fitting = page_run_fitting(*at, from, first, count, &grown);
+uint32_t map_place_behind(map *m, const map_target *to, page **at, uint32_t slot, const page *from,
+                          uint32_t first, uint32_t count) {
+    uint32_t n, grown, most = page_most(to, (uint32_t)(at - bucket_pages(to->b, &n)));
+    uint32_t fitting = page_run_fitting(*at, from, first, count, most, &grown);
     if (fitting == 0 || !map_make_room(m, at, (int)grown)) return 0;
     page_insert_run(*at, slot + 1, from, first, fitting);
     return fitting;

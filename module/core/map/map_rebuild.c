@@ -28,6 +28,8 @@
  * others wait for; in the background. */
 #define WASTE_ONE_IN      8
 #define WASTE_ONE_IN_REST 32
+/* Bytes that it must save to cut a page in two: look-ups have one more to go through. */
+#define CUT_SAVES 192
 
 typedef struct pouring {
     map *m;
@@ -35,8 +37,46 @@ typedef struct pouring {
     uint32_t buckets;  /* of the map afterwards */
     uint64_t now_ticks;
     mem_retired *old; /* where the old pages go; NULL: they are freed at once */
+    uint32_t cut;     /* as a target has it */
     bucket out[2];
 } pouring;
+
+/* ---- how many pages -------------------------------------------------------------------------- */
+
+/* What pages hold together. */
+typedef struct contents {
+    uint64_t used, cap, slots; /* bytes, bytes */
+    uint32_t pages;
+    bool alike; /* they are of one codec */
+} contents;
+
+static contents contents_of(bucket *b) {
+    uint32_t n;
+    page **pages = bucket_pages(b, &n);
+    contents c = {.pages = n, .alike = true};
+    for (uint32_t i = 0; i < n; i++) {
+        c.alike &= pages[i]->codec == pages[0]->codec;
+        c.used += pages[i]->used;
+        c.cap += pages[i]->cap;
+        c.slots += pages[i]->slots;
+    }
+    return c;
+}
+
+/* What a whole page that is the last one takes less if it is two: the largest that is not whole,
+ * and one for the rest, and for the record that the first has no room for. Bytes, or less than 0.
+ */
+static int64_t saved_by_cut(uint64_t bytes, uint64_t record) {
+    uint64_t last = bytes % PAGE_BYTES + bytes / PAGE_BYTES * record / 2;
+    if (last <= PAGE_CAP_LAST || last > PAGE_BYTES) return -1;
+    uint32_t rest = (uint32_t)(last - PAGE_CAP_LAST + PAGE_HEADER_BYTES + record);
+    return (int64_t)PAGE_BYTES - PAGE_CAP_LAST - map_page_cap(rest);
+}
+
+/* The pages that so many bytes need, bytes. */
+static uint64_t pages_for(uint64_t bytes) {
+    return bytes / PAGE_BYTES * PAGE_BYTES + map_page_cap((uint32_t)(bytes % PAGE_BYTES));
+}
 
 /* ---- pouring one page ------------------------------------------------------------------------ */
 
@@ -57,10 +97,12 @@ static uint32_t pour_record(pouring *to, const page_walk *at, map_key *k) {
     uint32_t slot;
     /* A record that belongs to neither (its key is damaged) goes to the first. */
     int side = to->index[0] != to->index[1] && map_index(k->hash, to->buckets) == to->index[1];
-    map_target target = {.b = &to->out[side], .codec = at->p->codec, .page_room = PAGE_BYTES};
+    map_target target = {
+        .b = &to->out[side], .codec = at->p->codec, .page_room = PAGE_BYTES, .cut = to->cut};
     page **placed = map_place(to->m, &target, k, &r, &slot);
     if (!placed) return 0;
-    return 1 + map_place_behind(to->m, placed, slot, at->p, at->next, wake(to, at->p, at->slot));
+    uint32_t behind = wake(to, at->p, at->slot);
+    return 1 + map_place_behind(to->m, &target, placed, slot, at->p, at->next, behind);
 }
 
 static bool pour_page(pouring *to, page *p) {
@@ -87,6 +129,20 @@ static void discard(map *m, bucket *b, mem_retired *old) {
     bucket_clear(m->shared->mem, b);
 }
 
+/* The page from which on a bucket that takes all of some others has smaller ones; 0: none. */
+static uint32_t where_to_cut(const pouring *to, bucket *const *in, int inputs) {
+    uint64_t used = 0, slots = 0;
+    if (to->index[0] != to->index[1]) return 0; /* nobody knows what comes to each */
+    for (int i = 0; i < inputs; i++) {
+        contents c = contents_of(in[i]);
+        if (!c.alike) return 0;
+        used += c.used;
+        slots += c.slots;
+    }
+    if (slots == 0 || saved_by_cut(used, used / slots) < CUT_SAVES) return 0;
+    return 1 + (uint32_t)(used / PAGE_BYTES);
+}
+
 /* Pours bucket `from`, and `also` if it is another, into the buckets that `to` names. False: out of
  * memory or damaged, nothing changed. */
 static bool rebuild(pouring *to, uint32_t from, uint32_t also) {
@@ -94,6 +150,7 @@ static bool rebuild(pouring *to, uint32_t from, uint32_t also) {
     bucket *in[2] = {map_bucket(m, from), map_bucket(m, also)};
     int inputs = from == also ? 1 : 2;
     bool done = true;
+    to->cut = where_to_cut(to, in, inputs);
     for (int i = 0; i < inputs && done; i++) {
         uint32_t n;
         page **pages = bucket_pages(in[i], &n);
@@ -175,41 +232,36 @@ bool map_is_sparse(const map *m) {
 }
 
 /* What the bucket's young values are going to take. Some of the large ones are young. */
-static uint64_t young_to_fill(const map *m, page *const *pages, uint32_t n) {
+static uint64_t young_to_fill(const map *m, bucket *b) {
     uint64_t larges = 0;
+    uint32_t n;
     if (m->totals.young == 0) return 0;
+    page **pages = bucket_pages(b, &n);
     for (uint32_t i = 0; i < n; i++) larges += page_larges(pages[i]);
     return larges * young_to_come(m) / m->totals.large;
-}
-
-/* The pages that so many bytes need, bytes. */
-static uint64_t pages_for(uint64_t bytes) {
-    return bytes / PAGE_BYTES * PAGE_BYTES + map_page_cap((uint32_t)(bytes % PAGE_BYTES));
 }
 
 /* Whether rewriting a bucket pays: its pages take more than others would by one byte in `one_in`,
  * not counting one record's bytes a page, which no rewriting could fill; and a third more than that
  * is free in them, since what others would take is only worked out, and what it does not gain would
  * be tried again. Others would have to hold what its young values will take as well: many have left
- * just such a hole. Pages of several codecs would stay apart; they will be of one soon. */
-static bool wasteful(const map *m, bucket *b, unsigned one_in) {
-    uint32_t n;
-    page **pages = bucket_pages(b, &n);
-    uint64_t used = 0, cap = 0, slots = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (pages[i]->codec != pages[0]->codec) return false;
-        used += pages[i]->used;
-        cap += pages[i]->cap;
-        slots += pages[i]->slots;
-    }
-    if (n < 2 || cap - used <= used / (one_in * 3 / 4) + n * used / slots) return false;
-    uint64_t needed = pages_for(used + young_to_fill(m, pages, n));
-    return cap > needed + needed / one_in + n * used / slots;
+ * just such a hole. Pages of several codecs would stay apart; they will be of one soon. In the
+ * background a whole page that is the last may also be cut in two. */
+static bool wasteful(const map *m, bucket *b, bool at_rest) {
+    unsigned one_in = at_rest ? WASTE_ONE_IN_REST : WASTE_ONE_IN;
+    contents c = contents_of(b);
+    if (!c.alike || c.slots == 0 || (c.pages == 1 && !at_rest)) return false;
+    uint64_t record = c.used / c.slots;
+    uint64_t unused = c.pages * record;
+    if (c.cap - c.used <= c.used / (one_in * 3 / 4) + unused) return false;
+    uint64_t to_hold = c.used + young_to_fill(m, b), needed = pages_for(to_hold);
+    int64_t saved = at_rest ? saved_by_cut(to_hold, record) : 0;
+    if (saved >= CUT_SAVES) needed -= (uint64_t)saved;
+    return c.cap > needed + needed / one_in + unused;
 }
 
 void map_compact(map *m, uint32_t bucket_index, uint64_t now_ticks, mem_retired *old) {
-    if (wasteful(m, map_bucket(m, bucket_index), WASTE_ONE_IN_REST))
-        rewrite(m, bucket_index, now_ticks, old);
+    if (wasteful(m, map_bucket(m, bucket_index), true)) rewrite(m, bucket_index, now_ticks, old);
 }
 
 void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
@@ -218,6 +270,6 @@ void map_balance(map *m, uint32_t bucket_index, uint64_t now_ticks) {
         map_split(m, now_ticks, NULL);
     else if (m->buckets > 1 && weight(m) < MERGE_SHARE(wanted))
         map_merge(m, now_ticks, NULL);
-    else if (wasteful(m, map_bucket(m, bucket_index), WASTE_ONE_IN))
+    else if (wasteful(m, map_bucket(m, bucket_index), false))
         rewrite(m, bucket_index, now_ticks, NULL);
 }

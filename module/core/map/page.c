@@ -393,7 +393,7 @@ uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t c
 }
 
 uint32_t page_run_fitting(const page *p, const page *from, uint32_t first, uint32_t count,
-                          uint32_t *grown) {
+                          uint32_t most, uint32_t *grown) {
     uint32_t n = 0, slot_bytes = 1 + len_bytes(p) + (p->flags & PAGE_EXPIRY ? 2 : 0);
     *grown = 0;
     bool alike = ((p->flags ^ from->flags) & ~PAGE_FAST) == 0;
@@ -401,7 +401,7 @@ uint32_t page_run_fitting(const page *p, const page *from, uint32_t first, uint3
     for (uint32_t sum = 0; n < count; n++, *grown = sum) {
         sum += slot_bytes + page_len(from, first + n);
         if (p->flags & PAGE_USES) sum += uses_bytes(p->slots + n + 1) - uses_bytes(p->slots + n);
-        if (p->used + sum > PAGE_BYTES) break;
+        if (p->used + sum > most) break;
     }
     return n;
 }

@@ -197,10 +197,11 @@ uint32_t page_growth(const page *p, uint32_t len, bool is_head, uint16_t code);
 uint8_t *page_insert(page *p, uint32_t at, uint8_t tag, uint32_t len, uint16_t code, uint64_t base);
 
 /* How many of the slots [first, first + count) of another page, none of them a head, this page can
- * take with no more than copying them: as many as it could have room for, none if the two pages
- * differ in codec, flags (but FAST) or base. `grown` is then what they take, bytes. */
+ * take with no more than copying them: as many as it could have room for within `most` bytes, none
+ * if the two pages differ in codec, flags (but FAST) or base. `grown` is then what they take,
+ * bytes. */
 uint32_t page_run_fitting(const page *p, const page *from, uint32_t first, uint32_t count,
-                          uint32_t *grown);
+                          uint32_t most, uint32_t *grown);
 
 /* Copies so many slots before slot `at`; the page has the room that they take. */
 void page_insert_run(page *p, uint32_t at, const page *from, uint32_t first, uint32_t count);

@@ -205,6 +205,24 @@ static void full_pages(map_shared *all) {
     CHECK(before - used > used / 12 && after - used < used / 20);
 }
 
+/* A last page that would be whole for little becomes two. */
+static void last_page(map_shared *all) {
+    char key[40];
+    uint64_t bytes = 0, used = 0;
+    for (int records = 215; records < 290; records += 3) {
+        map *m = map_new(all, secret);
+        for (int i = 0; i < records; i++)
+            CHECK(map_store(m, key, (size_t)sprintf(key, "%d:x", i), text + i, 20, EXPIRY_NEVER,
+                            now_ms));
+        bring_to_codec(m);
+        CHECK(m->buckets == 1 && m->totals.pages <= 2 && map_sane(m));
+        bytes += m->totals.page_bytes;
+        used += used_in_pages(m);
+        map_free(m);
+    }
+    CHECK(used > 25 * 2560 && bytes - used < used / 14);
+}
+
 /* Splits and merges leave every record with its codec, and large ones where they are. */
 static void split_and_merge(map_shared *all) {
     map_group group;
@@ -306,6 +324,7 @@ int main(void) {
     split_and_merge(&all);
     merged_in_one_pass(&all);
     full_pages(&all);
+    last_page(&all);
     few_in_a_bucket(&all);
     expiry_without_room(&all);
     frees_few(&all);

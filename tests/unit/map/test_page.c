@@ -114,7 +114,7 @@ static void insert_run(page *p, uint32_t first) {
     const page *from = memcpy(block, p, p->cap);
     uint32_t end = first, grown;
     while (end < count && page_tags(p)[end] == PAGE_TAG_SINGLE + 5) end++;
-    uint32_t fitting = page_run_fitting(p, from, first, end - first, &grown);
+    uint32_t fitting = page_run_fitting(p, from, first, end - first, PAGE_BYTES, &grown);
     CHECK(fitting <= end - first && p->used + grown <= PAGE_BYTES);
     if (p->used + grown > p->cap || count + fitting > HASH_SLOTS) return;
     uint32_t used = p->used;
@@ -135,7 +135,7 @@ static void run_of_another_kind(void) {
         memcpy(page_insert(p, 0, PAGE_TAG_SINGLE, 2, EXPIRY_NONE, 0), "\0a", 2);
         memcpy(page_insert(from, 0, PAGE_TAG_SINGLE, 2, expiring ? 7 : EXPIRY_NONE, base), "\0b",
                2);
-        CHECK(page_run_fitting(p, from, 0, 1, &grown) == 0 && grown == 0);
+        CHECK(page_run_fitting(p, from, 0, 1, PAGE_BYTES, &grown) == 0 && grown == 0);
     }
 }
 
