@@ -5,7 +5,8 @@
  *      first round: values by their share of all bytes, and stems of keys
  *      second one:  kinds of values that came to little by that: the first one tells how many
  *
- * The main thread takes them, in libc's memory; the thread that learns may read and forget them.
+ * The main thread takes them, in libc's memory; the thread that learns, while it does, may read and
+ * forget them, and give back what they took.
  */
 #ifndef CKV_SAMPLING_H
 #define CKV_SAMPLING_H
@@ -40,7 +41,9 @@ size_t sampling_count(sampling_kind kind);
  */
 phrase_sample *sampling_append(phrase_sample *array, sampling_kind kind);
 
-/* Takes a while. */
+/* What was taken is not needed any more. Its memory is for the next sample, until it is given back:
+ * some of it; false: there was none. */
 void sampling_forget(void);
+bool sampling_give_back(void);
 
 #endif

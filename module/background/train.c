@@ -194,6 +194,7 @@ static void *run(void *unused) {
     pace_follow(&percent);
     atomic_store(&learned, tried(learn()));
     sampling_forget();
+    while (sampling_give_back()) pace_keep();
     libc_heap_trim();
     atomic_store(&finished, true);
     return NULL;
@@ -355,7 +356,10 @@ static bool due(void) {
 
 bool train_step(uint64_t deadline_us) {
     if (take_offer()) return true;
-    if (train_running()) watch_data();
+    if (train_running())
+        watch_data();
+    else
+        sampling_give_back(); /* of one that was dropped */
     if (atomic_load(&learning)) {
         if (data_is_gone()) atomic_store(&unwanted, true);
         return atomic_load(&finished) && conclude();
