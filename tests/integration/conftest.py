@@ -45,7 +45,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """A slow test may take a multiple of its time, beside whatever else the machine does."""
     leave_out = config.getoption("--no-slow")
-    marker = pytest.mark.skip(reason="--no-slow") if leave_out else pytest.mark.timeout(3600)
+    marker = pytest.mark.skip(reason="--no-slow") if leave_out else pytest.mark.timeout(1800)
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(marker)
