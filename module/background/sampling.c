@@ -83,8 +83,8 @@ static void collect(collection *c, const uint8_t *bytes, size_t len) {
     c->count++;
 }
 
-/* To give a chunk back to the system takes some 50 us, and more on a machine that is busy: 14 MB of
- * them, at the end of a first round, were 4 to 60 ms of the main thread's. */
+/* To give a chunk back to the system takes some 50 us: at the end of a first round all of them were
+ * 4 ms of the main thread's. */
 static void forget(collection *c) {
     if (c->last) {
         c->last->next = job.spare;

@@ -63,14 +63,15 @@ static contents contents_of(bucket *b) {
     return c;
 }
 
-/* What a whole page that is the last one takes less if it is two: the largest that is not whole,
- * and one for the rest, and for the record that the first has no room for. Bytes, or less than 0.
- */
-static int64_t saved_by_cut(uint64_t bytes, uint64_t record) {
+/* What a whole page that is the last one takes less if it is cut in two: the largest that is not
+ * whole, and one for the rest, and for the record that the first has no room for. Bytes; 0: it is
+ * not worth it. */
+static uint32_t saved_by_cut(uint64_t bytes, uint64_t record) {
     uint64_t last = bytes % PAGE_BYTES + bytes / PAGE_BYTES * record / 2;
-    if (last <= PAGE_CAP_LAST || last > PAGE_BYTES) return -1;
+    if (last <= PAGE_CAP_LAST || last > PAGE_BYTES) return 0;
     uint32_t rest = (uint32_t)(last - PAGE_CAP_LAST + PAGE_HEADER_BYTES + record);
-    return (int64_t)PAGE_BYTES - PAGE_CAP_LAST - map_page_cap(rest);
+    uint32_t two = PAGE_CAP_LAST + map_page_cap(rest);
+    return two + CUT_SAVES <= PAGE_BYTES ? PAGE_BYTES - two : 0;
 }
 
 /* The pages that so many bytes need, bytes. */
@@ -139,7 +140,7 @@ static uint32_t where_to_cut(const pouring *to, bucket *const *in, int inputs) {
         used += c.used;
         slots += c.slots;
     }
-    if (slots == 0 || saved_by_cut(used, used / slots) < CUT_SAVES) return 0;
+    if (slots == 0 || !saved_by_cut(used, used / slots)) return 0;
     return 1 + (uint32_t)(used / PAGE_BYTES);
 }
 
@@ -255,8 +256,7 @@ static bool wasteful(const map *m, bucket *b, bool at_rest) {
     uint64_t unused = c.pages * record;
     if (c.cap - c.used <= c.used / (one_in * 3 / 4) + unused) return false;
     uint64_t to_hold = c.used + young_to_fill(m, b), needed = pages_for(to_hold);
-    int64_t saved = at_rest ? saved_by_cut(to_hold, record) : 0;
-    if (saved >= CUT_SAVES) needed -= (uint64_t)saved;
+    if (at_rest) needed -= saved_by_cut(to_hold, record);
     return c.cap > needed + needed / one_in + unused;
 }
 
